@@ -1,4 +1,4 @@
-"""Foreign formats in, batches of records out; one file per format.
+"""Importers, one file per format, that turn foreign formats into batches of records.
 
 `load` reads everything that a user offers as one `Import`; `preview` only looks. Nothing here writes to a
 store: the caller adds ``Import.batch`` within one transaction, or does not, which is a dry run.

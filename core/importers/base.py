@@ -21,56 +21,56 @@ from core.records import Batch, Collection, GoldenSet, Run
 from core.tables import Frame, Pieces, frame, schema
 
 SURE, LIKELY, RESEMBLES = 0.95, 0.7, 0.3
-"""Confidence of a format: certain marks found; right shape; right shape but something is missing."""
+"""Confidence of a format: unmistakable marks found; right shape; right shape, but something is missing."""
 ACCEPTED = 0.5  # From this confidence on a format may read what was offered
 LOOK_ROWS = 20  # Rows of a preview
 Documents = Callable[[str, Sequence[str]], pl.DataFrame]
-"""Of a collection (its id) those of the named documents that are at hand: source, text."""
+"""Returns those of the named documents of a collection (its id) that are available: source, text."""
 TOLD = schema("passage_id text source start:int64 end:int64 heading")
-"""What a file says of a passage beside its id; none of it is stored, it finds the passage in a collection."""
+"""What a file says of a passage beside its id; it is not stored, but finds the passage in a collection."""
 _WIDTH = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Choices of the user; everything has a default that is said in the notes."""
+    """The user's choices, each with a default that the notes mention."""
 
     format: str | None = None  # Name of a format, or the beginning of several ("trec"); None = by content
-    # The same of single files, by their names as `preview` tells them; it stands before that for all
+    # The same for single files, by their names in `preview`; it takes precedence over the format for all
     formats: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None  # Name for the run; with several runs it is put before their own names
     collection_id: str | None = None  # Collection that the rankings and judgements belong to
-    collection_name: str | None = None  # What people read for it where that is not its id
-    # Whether the user named it; formats whose files name collections of their own ask
+    collection_name: str | None = None  # The collection's name for people, if it is not its id
+    # Whether the user named it; formats whose files name collections themselves check this
     collection_given: bool = False
     golden_set_id: str | None = None  # Golden set that the judgements make
     # How grades become 1..5: a name of `GRADE_MAPPINGS` or text such as "0→1, 1→3, 2→5"
     grades: str | None = None
     split: str | None = None  # Which BEIR split to take; "all" for each as a separate golden set
     sheet: str | None = None  # Which sheet of a workbook to take
-    # Whether results of other tasks than retrieval and reranking are taken too (MTEB)
+    # Whether results of tasks other than retrieval and reranking are taken too (MTEB)
     all_tasks: bool = False
-    # Meaning → column of a table, where names are not recognised: a role, or a name of a column that is
-    # recognised, such as "latency_p95_s" or "nDCG@10"
+    # Meaning → column of a table, for names that are not recognised: a role, or a recognised column name such
+    # as "latency_p95_s" or "nDCG@10"
     columns: Mapping[str, str] = field(default_factory=dict)
     row: Row | None = None  # What a row of a table is; None = whatever its columns make of it
     without: frozenset[str] = frozenset()  # Columns of tables that are left out
-    # Column of tables → how its numbers are read, where they say two things
+    # Column of tables → how its ambiguous numbers are read
     numbers: Mapping[str, Reading] = field(default_factory=dict)
-    # The four of single files, by the names of `preview`; they stand before those for all
+    # The settings of single tables, by file names of `preview`; they take precedence over those for all
     tables: Mapping[str, TableAs] = field(default_factory=dict)
-    pool: str | None = None  # Named convention of the candidate pool, where a table has pool rows
+    pool: str | None = None  # Name of the candidate pool's convention, if a table has pool rows
     # "trec_eval": rankings with scores are ordered as it does, whatever their ranks
     tie_order: TieOrder = "file"
-    # What to take off ids ("queries", "passages") before they are used: "doc-*" keeps what the star stands
+    # What to strip from ids ("queries", "passages") before they are used: "doc-*" keeps what the star stands
     # for
     strip: Mapping[str, str] = field(default_factory=dict)
     own_ids: OwnIds = "keep"  # "drop": a passage with the id of its query is left out of that ranking
-    # Names of files and folders, as `preview` tells them, that are left out
+    # Names of files and folders, as in `preview`, that are left out
     skip: frozenset[str] = frozenset()
     # Collections that the store has already; no new record is made for them
     known_collections: frozenset[str] = frozenset()
-    # Return the named documents of a collection (by its id) that the caller has: source, text
+    # Returns the named documents of a collection (by its id) that the caller has: source, text
     documents: Documents | None = None
     limits: Limits = field(default_factory=Limits)  # Bounds on untrusted input
 
@@ -109,18 +109,18 @@ class Detected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
-    """Result of reading; nothing is written until its batch is given to the store.
+    """The result of reading; nothing is written until its batch is given to the store.
 
     Attributes:
         collections, golden_sets, runs, frames: The parts of the batch.
-        texts: Texts given with ids ("queries", "passages"): id, text. They are not stored, and tell
-            whether ids mean what a collection means by them.
-        left_out: What was not taken.
-        reports: Of every file the columns or keys that it has: taken, or left out with the reason.
+        texts: Texts given with ids ("queries", "passages"): id, text. They are not stored, but tell
+            whether ids mean the same as in a collection.
+        left_out: What was skipped.
+        reports: The columns or keys of every file: taken, or left out with the reason.
         notes: Decisions made on the way, as sentences.
-        detected: What each offered file was read as.
+        detected: The format in which each offered file was read.
         held: What the frames need for as long as they are used: spools of rows on disk.
-        told: Where ranked passages are from, beside their ids, as far as files say so: frame of `TOLD`.
+        told: The origin of ranked passages beside their ids, as far as files state it: frame of `TOLD`.
         incumbents: Runs of the stacks that run today.
     """
 
@@ -139,7 +139,7 @@ class Import:
 
     @classmethod
     def of(cls, batch: Batch) -> Import:
-        """Return a batch as it would be read."""
+        """Return a batch in the form in which it would be read."""
         return cls(**{each.name: getattr(batch, each.name) for each in fields(Batch)})
 
     @property
@@ -149,7 +149,7 @@ class Import:
 
     @property
     def taken(self) -> dict[str, int]:
-        """Rows per table, the few things first; tables without rows are left out."""
+        """Rows per table, tables of few things first; tables without rows are left out."""
         few = {"collections": self.collections, "golden sets": self.golden_sets, "runs": self.runs}
         counts = {name: len(things) for name, things in few.items()}
         for name, rows in self.frames.items():
@@ -159,7 +159,7 @@ class Import:
 
 
 def merged(parts: Iterable[Import]) -> Import:
-    """Put several imports into one; a collection that several parts name is kept once."""
+    """Merge several imports; a collection that several parts name is kept once."""
     parts = tuple(parts)
     by_table: dict[str, list[Frame]] = {}
     for part in parts:
@@ -194,9 +194,9 @@ def counted(counts: Mapping[str, int], first: str = "") -> tuple[LeftOut, ...]:
 
 
 def frames_of(**tables: pl.DataFrame | list[dict[str, Any]]) -> dict[str, Frame]:
-    """Return frames of declared tables, of those that have rows.
+    """Return frames of declared tables that have rows.
 
-    An answer may come with the one grade it has.
+    An answer may come with the one grade that it has.
     """
     answers = tables.get("answers", pl.DataFrame())
     if isinstance(answers, pl.DataFrame) and "grade" in answers.columns:
@@ -209,13 +209,13 @@ def frames_of(**tables: pl.DataFrame | list[dict[str, Any]]) -> dict[str, Frame]
 
 
 def placed(timings: pl.DataFrame) -> pl.DataFrame:
-    """Add as which of its pass each query was measured, of rows in the order of measuring."""
+    """Add the position of each query within its pass to rows that are in the order of measuring."""
     keys = [name for name in ("run_id", "stage", "repeat") if name in timings.columns]
     return timings.with_columns(place=pl.int_range(1, pl.len() + 1).over(keys))
 
 
 def summed(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
-    """Return one entry per reason, with the sum of the counts and the first place; for many files alike."""
+    """Merge entries of many files by reason: one each, with the total count and the first place."""
     by_reason: dict[str, LeftOut] = {}
     for entry in left:
         before = by_reason.get(entry.reason, replace(entry, count=0))
@@ -245,31 +245,31 @@ class Look:
 
 
 class Format(ABC):
-    """One foreign format: recognises itself by content and reads archives of its kind."""
+    """One foreign format, which recognises itself by content and reads archives of its kind."""
 
     name: str  # Short name, as in ``--as``; a family shares a beginning ("trec-run", "trec-qrels")
     title: str  # What people read
-    takes: Mapping[str, str]  # Table that it can fill → what of the format fills it, in words; "" = as it is
-    recognised: str  # How a file of this kind is known, in words
-    traps: tuple[str, ...] = ()  # What is left out or refused although it is there, each as a sentence
-    # What of it was built from its documentation alone, as a sentence: no file that the tool wrote was tried
+    takes: Mapping[str, str]  # Table that it can fill → what of the format fills it, in words; "" = unchanged
+    recognised: str  # How a file of this kind is recognised, in words
+    traps: tuple[str, ...] = ()  # What is left out or refused although it exists, each as a sentence
+    # A sentence on what was built from documentation alone, without trying a file that the tool wrote
     untried: str = ""
     units: str = ""  # What is converted, in words; empty = nothing is
     names_collection: int = 0  # How well its file or folder name suits as the name of a collection
     maps_columns: bool = False  # Whether the user may say what its columns mean
-    # Whether its measures are known to lie in their ranges: tables hold each cell against them, and the store
-    # did so
+    # Whether its measures are known to lie in their ranges: tables check each cell against them, and so did
+    # the store
     in_ranges: bool = False
-    # Whether it is read after the other files of an offer, with their documents at hand
+    # Whether it is read after the other files of an offer, with access to their documents
     needs_documents: bool = False
     mixed: bool = False  # Whether one file of it makes a folder its own, whatever else lies there
-    # Kind of file → its columns or keys, each with why it is left out (`TAKEN`: it is not), or why the file
-    # is left out as a whole; the first holds for files whose kind is not told
+    # Kind of file → its columns or keys, each with the reason it is left out (`TAKEN`: it is not), or the
+    # reason for the whole file; the first entry holds for files of unknown kind
     known: ClassVar[Mapping[str, Parts | str]] = {}
 
     @property
     def brings(self) -> tuple[str, ...]:
-        """The tables that it can fill."""
+        """The tables that the format can fill."""
         return tuple(self.takes)
 
     def kind(self, member: Member) -> str | None:  # noqa: ARG002
@@ -277,7 +277,7 @@ class Format(ABC):
         return None
 
     def sniff(self, probe: Archive) -> float:
-        """Return how sure it is, 0..1, that an archive (folder, or one file) is wholly of this format."""
+        """Return the confidence, 0..1, that an archive (folder, or one file) is entirely of this format."""
         kinds = map(self.kind, probe.members)
         return SURE if (any(kinds) if self.mixed else all(kinds)) else 0.0
 
@@ -286,7 +286,7 @@ class Format(ABC):
         """Read all archives of this format that were offered together.
 
         Args:
-            archives: What `sniff` accepted.
+            archives: The archives that `sniff` accepted.
             options: The user's decisions; `collection_id` is always set.
 
         Raises:
@@ -296,7 +296,7 @@ class Format(ABC):
     def mine(self, probe: Archive) -> tuple[Member, ...]:
         """Return the files of an accepted archive that it will read.
 
-        The others are offered to the other formats.
+        The rest is offered to the other formats.
         """
         return tuple(filter(self.kind, probe.members)) or probe.members
 
@@ -317,7 +317,7 @@ class Format(ABC):
     def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
         """Return the first rows, for a preview."""
         lines = head_lines(archive.members[0], LOOK_ROWS)
-        if len(lines) == 1:  # a file that is all one line shows more than its beginning
+        if len(lines) == 1:  # a file with a single line shows more than its beginning
             lines = textwrap.wrap(lines[0][: _WIDTH * LOOK_ROWS], _WIDTH)
         lines = [line[:500] for line in lines]
         return Look(pl.DataFrame({"line": lines}, schema={"line": pl.String}))

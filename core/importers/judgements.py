@@ -1,8 +1,8 @@
-"""Judgements of any format into a golden set: integer grades, a mapping to 1..5, no contradiction.
+"""Turns judgements of any format into a golden set: integer grades, mapped to 1..5, without contradictions.
 
-Mappings of other scales are data: chosen by the values or given, and always said.
+Mappings of other scales are data, chosen by the values or given, and always reported.
 
-Measures of answers as their scores, and which of them says how good an answer is.
+Measures of answers become scores; one of them says how good an answer is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _JUDGED: Mapping[str, tuple[str, ...]] = {
     "judgements": ("query_id", "passage_id"),
     "spans": ("query_id", "source", "start_char", "end_char"),
 }
-"""Columns whose values a judge may judge once only, by table."""
+"""Columns whose values a judge may judge only once, by table."""
 TWICE = "judgements that stand twice, alike: they count once"
 _SPAN = "Characters {start_char} to {end_char} of {source} are"
 
@@ -37,7 +37,7 @@ _NAMED = {
     "run": r"rank|retriev|bm25|tf.?idf|splade|colbert|hybrid|"
     r"(?<![a-z])(runs?|dense|sparse|predictions?|top.?\d+)(?![a-z])",
 }
-"""Patterns of names of files, by whether they hold judgements or a run."""
+"""Patterns of file names, by whether they hold judgements or a run."""
 
 GRADE_MAPPINGS: Mapping[str, Mapping[int, int]] = {
     "1-5": {1: 1, 2: 2, 3: 3, 4: 4, 5: 5},
@@ -52,7 +52,7 @@ _PAIR = re.compile(r"\s*(-?\d+)\s*(?:→|->|=)\s*([1-5])\s*")
 
 
 def said_by_name(file: str) -> str | None:
-    """Return "qrels" or "run", by the name of the file, otherwise of its folder, or None if neither."""
+    """Return "qrels" or "run" by the name of the file, or else of its folder; None if neither tells."""
     for name in reversed(file.lower().split("/")):
         said = [what for what, words in _NAMED.items() if re.search(words, name)]
         if said:
@@ -70,7 +70,7 @@ def golden_set(
     table: Literal["judgements", "spans"] = "judgements",
     from_zero: bool = False,
 ) -> Import:
-    """Make a golden set of judged pairs; one per judge where several judged the same pair."""
+    """Make a golden set of judged pairs, or one per judge if several judged the same pair."""
     rows = rows.with_columns(numbers(rows, "grade", name, whole=True).alias("raw"))
     blank = pl.col("raw").is_null()
     unjudged, rows = rows.filter(blank), rows.filter(~blank)
@@ -132,7 +132,7 @@ def _several_judges(rows: pl.DataFrame, name: str, pair: Sequence[str]) -> list[
 class GradeMapping:
     """A mapping that was decided: its readable text, its pairs, and how it was decided.
 
-    A negative grade that has no pair of its own becomes 1, the lowest of the rubric.
+    A negative grade without a pair becomes 1, the lowest of the rubric.
     """
 
     text: str
@@ -168,7 +168,7 @@ def decide(wanted: str | None, values: set[int], where: str, *, from_zero: bool 
 
 
 def mapping_text(name: str) -> str:
-    """Return a named mapping as it is recorded with a golden set, for example ``0-2: 0→1, 1→3, 2→5``."""
+    """Return a named mapping as recorded with a golden set, for example ``0-2: 0→1, 1→3, 2→5``."""
     return name if name == "1-5" else f"{name}: {_written(GRADE_MAPPINGS[name])}"
 
 
@@ -252,7 +252,7 @@ def graded_by(
 def scores_of(values: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
     """Return values (signal, value) as scores of their answers.
 
-    `chosen` is the one that says how good these are.
+    The measure `chosen` says how good the answers are.
     """
     share = pl.col("value").is_between(0, 1).all().over("signal")
     is_grade = pl.col("signal") == (chosen or "")

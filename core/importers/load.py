@@ -1,4 +1,4 @@
-"""From what a user offers to an `Import`: recognise, group, read; or only look."""
+"""Turns what a user offers into an `Import` by recognising, grouping and reading it; or only previews it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from core.plugins import blamed
 _PICKLES = b"\x02\x03\x04\x05"  # Versions of Python pickles
 _UNKNOWN = "This is of no format known here"
 _CLUTTER = "a link or a system file"
-_AS_GOOD = 0.05  # Two formats within this confidence of one another are a question to the user
+_AS_GOOD = 0.05  # Difference in confidence within which the user chooses between two formats
 
 
 class OpenFormatError(InputError):
     """Files may be of several formats, and none was chosen.
 
     Attributes:
-        files: Name of each → names of those formats.
+        files: Name of each file → names of its possible formats.
     """
 
     def __init__(self, files: Mapping[str, tuple[str, ...]]) -> None:
@@ -51,7 +51,7 @@ class OpenFormatError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """A format and the archive that it will read; `beside` = a file of a folder that is of another format."""
+    """A format and the archive that it will read; `beside` = a file of a folder in another format."""
 
     format: Format
     archive: Archive
@@ -60,7 +60,7 @@ class _Match:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview(Look):
-    """Appearance of one offered file or folder, for the page."""
+    """Preview of one offered file or folder, for the page."""
 
     name: str  # File or folder name; untrusted text
     format: str | None  # Name of the recognised (or nearest) format; None if it resembles none
@@ -110,11 +110,11 @@ def load(
 
 
 def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple[Preview, ...]:
-    """Look at everything that was offered without reading it whole; a file that cannot be read says why.
+    """Look at everything that was offered without reading it whole; unreadable files come with a reason.
 
     Args:
-        offered: As for `load`.
-        options: As for `load`.
+        offered: As in `load`.
+        options: As in `load`.
     """
     options = options or Options()
     seen: list[Preview] = []
@@ -131,7 +131,7 @@ def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple
 
 
 def _unread(files: Mapping[str, str]) -> Import:
-    """Return files that are not read, by name with the reason."""
+    """Return an import of files that are not read, each with the reason."""
     file_reports = tuple(FileReport(name, "file", (), {name: why}) for name, why in files.items())
     return Import(reports=file_reports, left_out=_left_out(file_reports))
 
@@ -169,7 +169,7 @@ def _matches(archive: Archive, options: Options) -> tuple[list[_Match], dict[str
             open_ |= error.files
         except InputError as error:
             errors[file.name] = error
-    if open_ and not beside:  # a run or judgements that would be missed
+    if open_ and not beside:  # a run or judgements might be missed
         raise OpenFormatError(open_)
     if not matches:
         raise _nothing(archive, errors)
@@ -178,9 +178,9 @@ def _matches(archive: Archive, options: Options) -> tuple[list[_Match], dict[str
 
 
 def _nothing(archive: Archive, errors: Mapping[str, InputError]) -> InputError:
-    """Explain why nothing of a folder or an archive can be read.
+    """Explain why nothing in a folder or an archive can be read.
 
-    What is wrong with a file, or what its files are.
+    The reason is what is wrong with a file, or what the files are.
     """
     known = [error for error in errors.values() if not error.found.startswith(_UNKNOWN)]
     if len(errors) == 1 or known:
@@ -261,7 +261,7 @@ def _read(format_: Format, matches: Sequence[_Match], options: Options) -> Impor
             if type(error) is InputError and (more := _or_skipped(error, matches)):
                 raise more from error
             raise
-    # Files that lie beside what a folder is of, and are not what they seemed: they are none of it.
+    # Files beside those that a folder consists of may not be what they seemed; they are left out.
     parts = []
     for match in mine:
         try:
@@ -272,7 +272,7 @@ def _read(format_: Format, matches: Sequence[_Match], options: Options) -> Impor
 
 
 def _or_skipped(error: InputError, matches: Sequence[_Match]) -> InputError | None:
-    """Return the error of one file among several, with the way to the others, or None for other errors."""
+    """Return the error of one of several files, with a hint how to skip it, or None for other errors."""
     names = [member.name for match in matches for member in match.archive.members]
     named = [
         name for name in names if error.where == name or error.where.startswith((f"{name}:", f"{name},"))

@@ -1,4 +1,4 @@
-"""Meaning of all columns of a table together: what one row is, and what it can and cannot hold."""
+"""Meaning of all columns of a table together: what a row is, and what it can and cannot hold."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROW_OF: Mapping[str, Row] = {
     "aggregates": "stack", "costs": "query", "answers": "query", "rankings": "passage",
     "judgements": "passage",
 }  # fmt: skip
-"""Kind of a table → what one of its rows is."""
+"""Kind of a table → what a row of it is."""
 _ONLY_ANSWERS = ("answer", "k", "scale", "reader", "prompt", "temperature", "answer_mode", "pass")
 _NUMBERS = ("score", "temperature", "value")
 _WHOLE = ("rank", "grade", "n", "k", "repeat", "pass")
@@ -55,11 +55,11 @@ _BELOW: Mapping[Row, tuple[str, ...]] = {
     "stack": ("query_id", "passage_id", "answer", "grade", "rank", "stage"), "query": ("passage_id", "rank"),
     "passage": (),
 }  # fmt: skip
-"""Roles that a row of the kind does not have, whatever its columns are called."""
-_FURTHER = re.compile(r"run [2-9]\d*|run 1\d+")  # Columns that name the stack with that of "run"
+"""Roles that a kind of row cannot have, whatever its columns are called."""
+_FURTHER = re.compile(r"run [2-9]\d*|run 1\d+")  # Columns that name the stack together with "run"
 _USUAL_K = 10
-_OF_TREC_EVAL = re.compile(r"recip_rank|(?:ndcg|map)_cut_\d+")  # Columns that only its names explain
-_OF_WHOLE_LISTS = {"map", "recip_rank", "ndcg"}  # What it takes of the whole list: there is no K
+_OF_TREC_EVAL = re.compile(r"recip_rank|(?:ndcg|map)_cut_\d+")  # Columns explained only by its names
+_OF_WHOLE_LISTS = {"map", "recip_rank", "ndcg"}  # Its measures over the whole list, without a K
 _OFFERED = tuple(role for role in ROLES if role not in _ONLY_ANSWERS)
 _SUCH_AS = "nDCG@10, latency_p95_ms, usd_per_query"
 _NAMES = {
@@ -72,8 +72,8 @@ _NAMES = {
     "retriever_name",
     *MODELS,
 }
-"""Columns that name the stack of a row where no column has that role."""
-# Columns of texts where another one holds the ids
+"""Columns that name the stack of a row if no column has that role."""
+# Columns of texts if another column holds the ids
 _TEXTS = frozenset({"query", "question", "user_input", "user_query", "input", "query_text", "question_text",
                     "query_string", "search_query", "utterance", *NAMES["query_id"]})  # fmt: skip
 _TEXTS_OF: Mapping[str, frozenset[str]] = {
@@ -81,7 +81,7 @@ _TEXTS_OF: Mapping[str, frozenset[str]] = {
     "passage_id": frozenset({"passage", "passage_text", "doc_text", "document_text", "chunk_text", "content",
                              "context", "text"}),
 }  # fmt: skip
-"""Columns with the texts of queries, or of passages, where other columns hold the ids; a document may be a
+"""Columns with the texts of queries, or of passages, if other columns hold the ids; a document may be a
 title."""
 COMPARED = "its texts are not stored: they are compared with those of the collection"
 _CHUNKS = frozenset({"passage_id", "pid", "chunk_id", "passage"})
@@ -92,7 +92,7 @@ _BETTER = {
     "query_id": (_TEXTS, _IDS, "`{}` holds the ids"),
     "passage_id": (_DOCUMENTS, _CHUNKS, UNKNOWN),  # it names the document of the passage
 }
-"""Role → columns that hold it for want of others, those others, and why they are left out beside them."""
+"""Role → columns that may hold it, better columns for it, and why the former are left out beside these."""
 NUMBERS_ROWS = "numbers the rows"
 _OTHER = "{} is taken from another column"
 _ANOTHER = _OTHER.format("passage_id")
@@ -105,7 +105,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "end": ("end_char", "end", "char_end", "end_index", "end_offset", "stop"),
     "heading": ("heading", "section", "section_title", "header"),
 }  # fmt: skip
-"""What says where a passage is from → the names of columns that it goes by."""
+"""Facts about a passage's origin → column names that stand for them."""
 PLACE_OF = {
     "source": "source",
     "passage_text": "text",
@@ -113,7 +113,7 @@ PLACE_OF = {
     "end_char": "end",
     "heading": "heading",
 }
-"""How that is called where the user says what a column holds → what it is."""
+"""What the user calls such a column → the fact about the origin."""
 OF_STACKS = "an axis of stacks: a row is not a stack here"
 SAME = "the same as `{}`, which is taken"
 _IN_OTHER_MONEY = "a price in another currency; dollars are compared"
@@ -121,7 +121,7 @@ _IN_OTHER_MONEY = "a price in another currency; dollars are compared"
 
 @dataclass(frozen=True, slots=True)
 class TableAs:
-    """Choices of the user for a table: meaning → column, what a row is, and the columns to leave out."""
+    """The user's choices for a table: meaning → column, what a row is, and the columns to leave out."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     row: Row | None = None
@@ -133,22 +133,22 @@ class TableAs:
 class Meaning:
     """Meanings of all columns of a table."""
 
-    row: Row | None = None  # what a row is, where the user said so
+    row: Row | None = None  # what a row is, if the user said so
     is_open: bool = False  # whether rows may be stacks or queries
     roles: dict[str, str] = field(default_factory=dict)  # role → column
-    # columns of times of one query; `factor` makes milliseconds of them
+    # columns with times of single queries; `factor` converts them to milliseconds
     timings: list[Value] = field(default_factory=list)
     usage: list[Value] = field(default_factory=list)  # columns of usage; `measure` is the unit
     items: dict[str, str] = field(default_factory=dict)  # stage → column that names what is priced
     aggregates: list[Value] = field(default_factory=list)  # columns of results over all queries
-    scores: list[Value] = field(default_factory=list)  # columns of measures, and prices, of one query
+    scores: list[Value] = field(default_factory=list)  # columns of measures, and prices, per query
     axes: dict[str, str] = field(default_factory=dict)  # stack axis → column
     also: list[str] = field(default_factory=list)  # columns that name the stack along with the role "run"
     settings: list[str] = field(default_factory=list)  # columns of parameters that tell stacks apart
     labels: list[str] = field(default_factory=list)  # columns of grades, one for each judge
-    # columns that say where ranked passages are from: text, source, start, end, heading → column
+    # columns on the origin of ranked passages: text, source, start, end, heading → column
     places: dict[str, str] = field(default_factory=dict)
-    # column of a measure → column with the number of its queries, where that is not the role "n" of all
+    # column of a measure → column with its number of queries, if that is not the role "n" for all
     counts: dict[str, str] = field(default_factory=dict)
     ignored: dict[str, str] = field(default_factory=dict)  # columns without a meaning, each with the reason
     texts: dict[str, str] = field(default_factory=dict)  # id of a query or passage → column with its text
@@ -184,13 +184,13 @@ class Meaning:
 
     @property
     def is_long(self) -> bool:
-        """Whether a row holds one measure, which a column names."""
+        """Whether each row holds one measure, which a column names."""
         has = self.roles.keys()
         return "measure" in has and "passage_id" not in has and bool(has & {"value", "score"})
 
     @property
     def numbers(self) -> dict[str, Kind]:
-        """The columns that hold numbers, and what they may be."""
+        """The columns that hold numbers, and their possible kinds."""
         kinds: dict[str, Kind] = {}
         for value in (*self.timings, *self.usage, *self.aggregates, *self.scores):
             kind: Kind = "price" if value.measure == USD_PER_1K else "share" if is_share(value) else "figure"
@@ -202,19 +202,19 @@ class Meaning:
 
     @property
     def plain(self) -> bool:
-        """Whether the names alone say what the table holds, more than by chance."""
+        """Whether the names alone reveal what the table holds, more than by chance."""
         sure = "run" in self.roles or self.axes or any(not aggregate.assumed for aggregate in self.aggregates)
         sure = sure or any(normal(name) in _NAMES for name in self.ignored)
         return self.kind != "aggregates" or bool(sure) or len(self.aggregates) > 1
 
     @property
     def is_row(self) -> Row | None:
-        """Return what a row is: as the user said, or inferred from the columns, or None if unclear."""
+        """Return what a row is, as the user said or as inferred from the columns; None if unclear."""
         return None if self.is_open else self.row or ROW_OF.get(self.kind or "")
 
     @property
     def names(self) -> dict[str, str]:
-        """Meaning → column name, in the form a user might give."""
+        """Meaning → column name, in the form in which a user might give it."""
         values = (*self.timings, *self.usage, *self.aggregates, *self.scores)
         columns = {**self.roles, **{value.name: value.column for value in values}, **self.axes}
         columns |= {name: self.places[place] for name, place in PLACE_OF.items() if place in self.places}
@@ -223,10 +223,10 @@ class Meaning:
 
 
 def mapped(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return meaning → column; of several columns that name the stack together the further ones as `run 2`.
+    """Return meaning → column; further columns that name the stack together become `run 2` and so on.
 
     Raises:
-        InputError: Several columns are said to hold another meaning.
+        InputError: Several columns are given the same other meaning.
     """
     columns: dict[str, str] = {}
     for meant, column in pairs:
@@ -264,14 +264,14 @@ def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
     else:
         _of_stacks(means)
     if means.kind == "judgements" and "judge" not in means.roles and "judge" in means.items:
-        means.roles["judge"] = means.items.pop("judge")  # which may be a model
+        means.roles["judge"] = means.items.pop("judge")  # the judge may be a model
     _unused(means)
     _beside_ids(means)
     return means
 
 
 def _beside_ids(means: Meaning) -> None:
-    """Find the text columns of queries and passages named by id; "text" goes to the smaller one."""
+    """Find the text columns of queries and passages named by id; "text" belongs to the smaller one."""
     for role in ("passage_id", "query_id"):
         if role in means.roles:
             named = [column for column in means.ignored if normal(column) in _TEXTS_OF[role]]
@@ -283,7 +283,7 @@ def _beside_ids(means: Meaning) -> None:
 
 
 def _pattern(columns: Sequence[str], said: TableAs) -> str | None:
-    """Return the columns that each hold one judge's grades, if the user names several by a star."""
+    """Return the pattern of columns that hold a judge's grades each, if the user gave one with a star."""
     wanted = said.columns.get("grade", "")
     return wanted if "*" in wanted and wanted not in columns else None
 
@@ -307,7 +307,7 @@ def _as_said(means: Meaning, columns: Sequence[str], meant: str, column: str, na
 
 
 def _by_pattern(means: Meaning, columns: Sequence[str], pattern: str, name: str) -> None:
-    """Take the columns that a pattern fits, and that have no other meaning, as grades of a judge each."""
+    """Take each column that fits a pattern, and has no other meaning, as the grades of one judge."""
     free = {name for name, why in means.ignored.items() if why == UNKNOWN} | {means.roles.get("grade")}
     labels = [column for column in columns if fnmatchcase(column, pattern) and column in free]
     if not labels:
@@ -365,7 +365,7 @@ def _long(means: Meaning) -> None:
 
 
 def _costs_once(means: Meaning) -> None:
-    """Leave out columns of a time or usage that another column holds: both would count as two."""
+    """Leave out columns whose time or usage another column holds, because it would count twice."""
     for values in (means.timings, means.usage):
         seen: dict[tuple[str, str | None], str] = {}
         for value in list(values):
@@ -378,7 +378,7 @@ def _costs_once(means: Meaning) -> None:
 def _of_queries(means: Meaning) -> None:
     """Settle rows of single queries.
 
-    A time has a unit, a price is per query, measures are scores.
+    A time has a unit, a price is per query, and measures are scores.
     """
     _without_unit(means, [timing for timing in means.timings if timing.assumed])
     _costs_once(means)
@@ -404,7 +404,7 @@ def _of_one(value: Value) -> Value:
 
 
 def _of_stacks(means: Meaning) -> None:
-    """Settle rows of stacks: a time is the median of a stack, and each figure stands once."""
+    """Settle rows of stacks: a time is the median of a stack, and each figure occurs once."""
     _without_unit(means, [timing for timing in means.timings if timing.assumed and timing.stage != "total"])
     _costs_once(means)
     times = [replace(timing, measure="latency_p50") for timing in means.timings]
@@ -417,7 +417,7 @@ def _of_stacks(means: Meaning) -> None:
 def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
     """Return values without repeats, with a cutoff if they are measures.
 
-    The others are left out.
+    All others are left out.
     """
     has = means.roles.keys()
     if (
@@ -446,7 +446,7 @@ def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
 
 
 def _places(means: Meaning) -> None:
-    """Find the columns that say where ranked passages are from."""
+    """Find the columns on the origin of ranked passages."""
     has = means.roles.keys()
     if "query_id" not in has or not has & {"rank", "score"} or has & {"answer", "grade"} or means.is_long:
         means.ignored.update(dict.fromkeys(means.places.values(), "only a passage of a ranking has a place"))
@@ -472,7 +472,7 @@ def _without_unit(means: Meaning, timings: Sequence[Value]) -> None:
 
 
 def _unused(means: Meaning) -> None:
-    """Leave out, with the reason, what a table of this kind has no place for."""
+    """Leave out, with the reason, what a table of this kind cannot store."""
     kind = means.kind
     if kind is None:
         return
@@ -508,7 +508,7 @@ def _unused_roles(means: Meaning, kind: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A table to fill in: its file name, what it is for, and its text."""
+    """A table to fill in: its file name, its purpose, and its text."""
 
     file: str
     title: str

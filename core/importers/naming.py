@@ -1,4 +1,4 @@
-"""Meaning of names of columns: their roles, and figures with measure, cutoff, stage and unit."""
+"""Meanings of column names: their roles, and figures with measure, cutoff, stage and unit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHER_FIGURE = re.compile(
     r"std|sd|stdev|stddev|var|variance|sem|ci|ci_?\d+|low|lower|high|upper|min|max|minimum|maximum|count"
     r"|p\d+|error|err|delta|diff|throughput|qps"
 )
-"""Words that make a figure another than the rest of its name says: a spread, another quantile."""
+"""Words that turn a figure into another one than the rest of its name says: a spread, another quantile."""
 _ONCE = {"build", "train", "training", "indexing", "ingestion", "load"}
 _PER: Mapping[str, float] = {"query": 1000.0, "1k": 1.0, "1m": 0.001}
 _MONEY = r"(?:usd|price|cost)"
@@ -44,13 +44,13 @@ _WORDS: Mapping[str, str] = {
     "call": "query", "calls": "query",
     "1000": "1k", "thousand": "1k", "1000000": "1m", "million": "1m",
 }  # fmt: skip
-"""Words of times and prices, as they are written → as they are compared."""
+"""Words for times and prices, as written → as compared."""
 _FILLERS = {"in", "of", "the", "percentile"}
 _QUANTILE = re.compile(
     r"(?i)(?:\b(\d\d)(?:th|st|e|er|o|a|º|ª|°|%)?\.?[\s_-]*)?\b(?:[pq]er[cz]entiel|per[cz]entile?|centile|quantile?)\b"
     r"(?:[\s_-]*(\d\d)\b)?"
 )
-"""A quantile in words, its number before or behind."""
+"""A quantile in words, with its number before or after."""
 _USAGE = re.compile(
     r"(?:(?P<stage>[a-z][a-z0-9_]*?)_)??(?P<unit>input_tokens|output_tokens|search_units|requests|cpu_ms"
     r"|prompt_tokens|completion_tokens|tokens_in|tokens_out)"
@@ -72,7 +72,7 @@ _MEAN = re.compile(
     r"^(?:mean|avg|average)[\s_.]+|[\s_.,:|/-]+[(\[]?(?:mean|avg|average)[)\]]?$", re.IGNORECASE
 )
 FLATTENED = re.compile(r"""\(\s*(['"])(?P<first>.*?)\1\s*,\s*(['"])(?P<second>.*?)\3\s*\)""")
-"""Two levels of a header that pandas writes as one name."""
+"""Two levels of a header that pandas joins into one name."""
 _FULL = {
     "mean_reciprocal_rank": "mrr", "reciprocal_rank": "rr", "recip_rank": "rr",
     "mean_average_precision": "map",
@@ -80,8 +80,8 @@ _FULL = {
     "success_rate": "success", "normalized_discounted_cumulative_gain": "ndcg", "prec": "precision",
     "rec": "recall", "f_1": "f1", **MEASURES,
 }  # fmt: skip
-"""Names of measures that are written out → the short ones."""
-# Names of the field that are not (yet) computed here; compared without case and punctuation.
+"""Measure names that are written out → the short ones."""
+# Measures of the field that are not (yet) computed here; compared without case and punctuation.
 _CLASSICAL = ("nDCG", "P", "R", "F1", "Success", "RR", "AP", "RBP", "Recall", "Precision", "MRR", "MAP")
 _QUALITIES = (QUALITY, "accuracy", "correctness")
 OF_ANSWERS = (
@@ -93,7 +93,7 @@ OF_ANSWERS = (
     "nv_response_groundedness", "llm_context_precision_with_reference",
     "llm_context_precision_without_reference", "id_based_context_precision", "id_based_context_recall",
 )  # fmt: skip
-"""Scores of answers and of what they were written from, as RAGAS, DeepEval and TruLens name them: shares of
+"""Scores of answers and of their sources, as RAGAS, DeepEval and TruLens name them: shares for
 which more is better."""
 
 
@@ -102,15 +102,15 @@ class Value:
     """A column of numbers: what it measures, for which stage, at which cutoff, the factor to its unit."""
 
     column: str  # its name
-    measure: str  # name of the measure; "ms" of a time of one query; the unit of usage
+    measure: str  # name of the measure; "ms" for a time of one query; the unit of usage
     stage: str | None = None  # stage of the path; "total" = the whole path
-    k: int | None = None  # cutoff; None if the name says none
-    factor: float = 1.0  # what makes milliseconds, dollars per 1,000 queries or a share of the numbers
+    k: int | None = None  # cutoff; None if the name states none
+    factor: float = 1.0  # converts the numbers to milliseconds, dollars per 1,000 queries or a share
     assumed: str = ""  # what the name does not say and was assumed, in words
 
     @property
     def name(self) -> str:
-        """The name that says the same: what `named` reads as this."""
+        """The name with the same meaning, which `named` reads as this value."""
         stage = "" if self.stage in (None, "total") else f"{self.stage}_"
         unit = next((unit for unit, factor in _MS_PER.items() if factor == self.factor), "ms")
         if self.measure == "ms":
@@ -128,7 +128,7 @@ class Value:
 def normal(name: str) -> str:
     """Strip a column name of case, accents, blanks, dashes, dots, number signs, and brackets at its end.
 
-    A name that a role goes by is the same however its words are parted: ``userInput`` is ``user_input``.
+    The name of a role is the same however its words are separated: ``userInput`` is ``user_input``.
     """
     key = re.sub(r"[\s.\-/()#]+|[\[\]](?=\W*$)", "_", unaccented(name.strip().lower())).strip("_")
     return _SPELT.get(key.replace("_", ""), key)
@@ -136,7 +136,7 @@ def normal(name: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _phrase(name: str) -> str:
-    """Return the words of a name of a time or a price, one way of writing each, with ``_`` between."""
+    """Return the words of a name of a time or a price in one spelling, joined by ``_``."""
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z\d])(?=[A-Z][a-z])", "_", unaccented(name.strip()))
     plain = _QUANTILE.sub(lambda found: f" p{found[1] or found[2]} " if found[1] or found[2] else " ", plain)
     plain = re.sub(r"(?i)\bus[\s_-]?(?=\$|dol)", "", plain).replace("/", " per ")
@@ -156,7 +156,7 @@ def named(name: str, column: str) -> Value | None:
         Measures (with their cutoff, if there is one), quantiles of latency ("latency_p50"), times of one
         query ("ms"), prices ("usd_per_1k") and usage.
     """
-    if pair := FLATTENED.fullmatch(name.strip()):  # pandas writes two rows of headers as one
+    if pair := FLATTENED.fullmatch(name.strip()):  # pandas joins two rows of headers into one
         name = f"{pair['first']} {pair['second']}".strip()
     key = _phrase(name)
     return _measure(name, column) or _latency(key, column) or _price(key, column)
@@ -174,7 +174,7 @@ def role_of(name: str) -> str | None:
 
 
 def usage_of(name: str, column: str) -> Value | None:
-    """Return usage that a name tells, such as ``rerank_input_tokens``."""
+    """Return the usage that a name states, such as ``rerank_input_tokens``."""
     matched = None if _PRICE.fullmatch(_phrase(name)) else _USAGE.fullmatch(normal(name))
     unit = matched and _UNITS.get(matched["unit"], matched["unit"])
     return Value(column, unit, matched["stage"] or "total") if matched and unit else None
@@ -220,7 +220,7 @@ def _measure(name: str, column: str) -> Value | None:
         measure = measure_name(matched["name"]) + (matched["params"] or "")
         return Value(column, measure, k=int(matched["k"]), factor=factor)
     key = normal(plain)
-    if key in _QUANTILES:  # p50, which is unlikely to be a precision
+    if key in _QUANTILES:  # p50 is unlikely to be a precision
         return None
     if known := _known(key):
         return Value(column, known, factor=factor, assumed="gives no K")
@@ -231,7 +231,7 @@ def _measure(name: str, column: str) -> Value | None:
 
 
 def _known(key: str) -> str | None:
-    """Find the measure of a name without a cutoff; single letters are too little to know one by."""
+    """Find the measure of a name without a cutoff; single letters are too little to identify one."""
     bare = _bare(_FULL.get(key, key.removesuffix("_score")))
     measure = _measures().get(bare) if len(bare) > 1 or bare in ("p", "r") else None
     return measure or (full if (full := _FULL.get(key, key)) in _QUALITIES else None)
@@ -293,7 +293,7 @@ def _bare(name: str) -> str:
 
 
 class Role:
-    """One meaning that a column can have: what people read, and the other names it goes by."""
+    """One meaning that a column can have: its title for people, and its other names."""
 
     def __init__(self, title: str, *aliases: str) -> None:
         self.title, self.aliases = title, aliases
@@ -349,21 +349,21 @@ PARAMETERS = frozenset({
     "ef", "ef_search", "ef_construction", "m", "nprobe", "nlist", "temperature", "weight", "bm25_weight",
     "dense_weight", "window", "window_size", "k1", "b", "fetch_k", "depth", "dim", "candidates",
 })  # fmt: skip
-"""Names of numbers that a stack is set up with."""
+"""Names of numeric settings of a stack."""
 
 
 def roles_by(
     columns: Sequence[str], given: Mapping[str, str], roles: Mapping[str, Sequence[str]], name: str
 ) -> dict[str, str]:
-    """Return role → column: as the user mapped them, the others by the names that a role goes by.
+    """Return role → column: as the user mapped them, the others by the names of the roles.
 
     Args:
         columns: Names as in the file.
-        roles: The roles that there are, each with its names, the likeliest first.
+        roles: The available roles, each with its names, the likeliest first.
         name: File, for messages.
 
     Returns:
-        The roles that a column has.
+        The roles that have a column.
 
     Raises:
         InputError: A mapped column does not exist.

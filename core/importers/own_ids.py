@@ -1,7 +1,7 @@
-"""Queries that are passages themselves, and retrieve themselves (BEIR's identical ids: ArguAna, Quora).
+"""Queries that are themselves passages, and retrieve themselves (BEIR's identical ids: ArguAna, Quora).
 
-A passage that carries the id of its query is known to the asker. Where most queries of a run find theirs, the
-import says so, and leaves them out if it is asked to; the passages behind move up.
+The asker knows the passage that carries the id of the query. If most queries of a run find their own, the
+import says so, and drops these passages on request; the passages behind them move up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RANKING = ("run_id", "query_id", "stage")
 
 
 def without_own(imported: Import, own_ids: OwnIds) -> Import:
-    """Leave out passages that carry the id of the query they were ranked for, or say that there are some."""
+    """Drop passages that carry the id of their query if asked to; otherwise report that there are some."""
     rankings = imported.frames.get("rankings")
     if rankings is None:
         return imported
@@ -54,7 +54,7 @@ def own_words(imported: Import) -> str:
 
 
 def _moved_up(rankings: Frame, own: pl.DataFrame) -> Frame:
-    """Return rankings without those places, moving the passages behind each of them up by one rank."""
+    """Return rankings without a query's own passages, moving the passages behind each up by one rank."""
 
     def kept(rows: pl.LazyFrame) -> pl.LazyFrame:
         behind = (pl.col("rank") > pl.col("own")).fill_null(value=False).cast(pl.Int32)

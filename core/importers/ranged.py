@@ -1,4 +1,4 @@
-"""Measures that formats bring, held against their declared ranges; tables do so themselves, cell by cell."""
+"""Checks measures that formats bring against their declared ranges; tables check theirs cell by cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.importers.read.text import shown
 
 Where = Callable[[dict[str, Any]], str]
 _NAMES = {"signals": "signal", "aggregates": "measure"}
-"""Table with measures → its column of their names; queries first, as they say more than their means."""
+"""Table with measures → the column that names them; queries first, as they reveal more than their means."""
 
 
 def in_ranges(
@@ -26,14 +26,14 @@ def in_ranges(
     """Return the measures of a file as shares, and which of them are in percent, or partly so.
 
     Args:
-        rows: A number a row (`value`), beside the name of its measure.
+        rows: One number per row (`value`), beside the name of its measure.
         names: The column of these names.
-        said: What the user said of measures.
-        where: Place of a row.
+        said: The user's statements on measures.
+        where: Returns the location of a row.
 
     Raises:
         OpenNumbersError: Some numbers of a share are above 1, and others are not.
-        InputError: A number is none that its measure can have.
+        InputError: A measure cannot have one of the numbers.
     """
     ways: dict[str, Reading] = {}
     found: list[Figures] = []
@@ -68,13 +68,13 @@ def _figures(name: str, rows: pl.DataFrame, where: Where) -> Figures:
 
 
 def as_declared(imported: Import, archives: Sequence[Archive], options: Options) -> Import:
-    """Return an import with its measures as shares, file by file; errors as above."""
+    """Return an import with its measures as shares, file by file; errors as in `in_ranges`."""
     files = {member.digest: member.name for member in members_of(archives)}
     labels = {run.run_id: run.label for run in imported.runs}
     owner = {
         run.run_id: files.get(str(run.manifest.get("content")), archives[0].name) for run in imported.runs
     }
-    done = {*imported.notes}  # what a format has scaled by itself, as `core.importers.samples` does
+    done = {*imported.notes}  # a format may have scaled by itself, as `core.importers.samples` does
     frames = dict(imported.frames)
     notes: dict[str, None] = {}
     decided: dict[str, dict[str, Reading]] = {}

@@ -1,7 +1,7 @@
 """Reports on files part by part: every column, key and file is taken, or left out with the reason.
 
-A format declares the parts that it knows (`Format.parts`); what a file has beyond them is found here and is
-left out as not recognised, so that nothing is lost in silence.
+A format declares the parts that it knows (`Format.parts`); whatever else a file has is found here and
+left out as not recognised, so that nothing is lost silently.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from core.importers.read.tabular import PARQUET, header, kind_of
 from core.importers.read.text import blocks, shown
 
 Parts = Mapping[str, str]
-"""Name of a part → why it is left out; `TAKEN` where it is not. A name may hold ``*`` for any text."""
+"""Name of a part → why it is left out; `TAKEN` if it is not. A name may hold ``*`` for any text."""
 TAKEN = ""
 UNKNOWN = "not recognised"
-AS_YOU_WISH = "as you wish"  # Why what the user leaves out is left out
-MOST_BYTES = 64 << 20  # Bytes of a JSON file whose keys are looked at
+AS_YOU_WISH = "as you wish"  # The reason for what the user leaves out
+MOST_BYTES = 64 << 20  # Largest JSON file whose keys are examined
 _MOST_NAMES = 2_000
-_MOST_SHOWN, _MOST_LISTED = 12, 200  # Most names for one reason on one line each, and in all
+_MOST_SHOWN, _MOST_LISTED = 12, 200  # Most names in one line for a reason, and in all
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class FileReport:
     """The parts that a file has."""
 
     file: str  # its name
-    # what a part is: "column", "key" (of JSON, with those above it: ``results.metrics``), "file", or "field"
-    # of a line where the format fixes which there are
+    # The kind of part: "column", "key" (of JSON, with its parents: ``results.metrics``), "file", or "field"
+    # of a line whose fields the format fixes
     kind: str
-    taken: tuple[str, ...] = ()  # names of those that are taken
+    taken: tuple[str, ...] = ()  # names of the parts that are taken
     left_out: Mapping[str, str] = field(default_factory=dict)  # names of the others, each with the reason
 
 
@@ -46,9 +46,9 @@ class _Node:
     below: dict[str, _Node] = field(default_factory=dict)
 
     def child(self, key: str) -> tuple[str, _Node] | None:
-        """Return the known key that stands for this one, and its node."""
+        """Return the known key that matches this one, and its node."""
         node = self.below.get(key)
-        if node is None and "." in key:  # a key that holds the dots of those below it
+        if node is None and "." in key:  # a key that contains the dotted path below it
             node = self
             for step in key.split("."):
                 node = node and node.below.get(step)
@@ -59,7 +59,7 @@ class _Node:
 
 
 def file_report(member: Member, parts: Parts | str) -> FileReport:
-    """Hold what a file has against what its format knows of it."""
+    """Compare the parts of a file with those that its format knows."""
     if isinstance(parts, str):
         return FileReport(member.name, "file", (), {member.relative: parts})
     if member.head.startswith(PARQUET):
@@ -71,7 +71,7 @@ def file_report(member: Member, parts: Parts | str) -> FileReport:
 
 
 def settled(file: str, kind: str, names: Iterable[str], parts: Parts) -> FileReport:
-    """Report on a file whose parts have names of one level."""
+    """Report on a file whose parts have single-level names."""
     stars = [(known, why) for known, why in parts.items() if "*" in known]
     verdicts = {}
     for name in names:
@@ -81,7 +81,7 @@ def settled(file: str, kind: str, names: Iterable[str], parts: Parts) -> FileRep
 
 
 def keyed(file: str, values: Iterable[object], parts: Parts) -> FileReport:
-    """Report on JSON values: every key path that occurs in them."""
+    """Report on JSON values by every key path that occurs in them."""
     root = _Node()
     for path, verdict in parts.items():
         node = root
@@ -97,9 +97,9 @@ def keyed(file: str, values: Iterable[object], parts: Parts) -> FileReport:
 
 
 def sentences(file_reports: Iterable[FileReport]) -> Iterator[tuple[int, str, str, str]]:
-    """Yield omissions from all files: the number of parts, which and why, the first file, their kind.
+    """Yield omissions from all files: number of parts, which ones and why, the first file, their kind.
 
-    Fields of lines are the same in every file of a format, and are not repeated.
+    Fields of lines are the same in every file of a format and are not repeated.
     """
     groups: dict[tuple[str, str], dict[str, str]] = {}
     for file_report in file_reports:
@@ -125,7 +125,7 @@ def _like(pattern: str, name: str) -> bool:
 
 
 def _walk(value: object, node: _Node, path: str, verdicts: dict[str, str]) -> None:
-    """Note every known or unknown key path of a value; lists are what they hold."""
+    """Record every known or unknown key path of a value; a list counts as its items."""
     if isinstance(value, list):
         for item in value or (None,):
             _walk(item, node, path, verdicts)
@@ -149,7 +149,7 @@ def _join(path: str, key: str) -> str:
 
 
 def _values(member: Member) -> Iterator[object]:
-    """Yield the JSON values of a file: one, or one a line."""
+    """Yield the JSON values of a file: a single one, or one per line."""
     data = b""
     for block in blocks(member):
         data += block.data

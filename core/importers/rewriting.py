@@ -1,4 +1,4 @@
-"""Ids that files write otherwise than their collection does: patterns and rules that rewrite them."""
+"""Ids that files write differently from their collection: patterns and rules that rewrite them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRITINGS: Mapping[str, str] = {
     "unpadded": "no zeros before",
     "stem": "no number at the end (_1, .1)",
 }
-"""Rules that a pattern may name → what ids are written with by them."""
+"""Rules that a pattern may name → how they write ids."""
 _PAD = re.compile(r"pad([1-9]\d?)")
 _EXPONENT = r"^\d+(\.\d+)?[eE]\+?\d+$"
 
@@ -73,7 +73,7 @@ def fits(known: pl.Expr, pattern: str) -> pl.Expr:
 
 
 def all_rewritten(ids: Sequence[str], pattern: str) -> list[str]:
-    """Return some ids as a pattern or a rule writes them, in their order."""
+    """Return ids as a pattern or a rule writes them, in their order."""
     table = pl.DataFrame({"id": ids}, schema={"id": pl.String})
     return table.select(rewritten(pl.col("id"), pattern)).to_series().to_list()
 

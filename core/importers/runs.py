@@ -1,7 +1,7 @@
-"""Collections and runs that imports make: what they are called, and identities that content decides.
+"""Collections and runs made by imports: their names, and identities that depend on content.
 
-Stacks that come as figures only: a run for each, in the collection that it was measured on. What ids carry
-beyond the passages of their collection is taken off.
+Stacks that come only as figures become a run each, in the collection on which they were measured. Affixes
+that the ids of their collection lack are stripped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ID_COLUMNS: Mapping[str, str] = {"queries": "query_id", "passages": "passage_id"
 """Kind of ids that can be stripped → their column."""
 _OF_PAGE = re.compile(r"table \d+ \(line ")  # Tables of a page, as named by `read.markdown`
 REPEATED = "passages that a list repeats: the first place counts"
-_OWN = {"queries", "passages", "chunks"}  # Tables that say what the ids of a collection are
+_OWN = {"queries", "passages", "chunks"}  # Tables that define the ids of a collection
 _ID_CHARACTERS, _HASH_DIGITS = 60, 8
 _PLAIN = re.compile(r"(?![.-])[\w.-]+( [\w.-]+)*(?<![.-])")
 _DERIVED = re.compile(rf"[\w.-]+~[0-9a-f]{{{_HASH_DIGITS}}}")
@@ -41,7 +41,7 @@ def slug(text: str, fallback: str = "imported") -> str:
 
     Args:
         text: Any string.
-        fallback: Begins the identifier of a text without a letter or a digit.
+        fallback: First part of the identifier of a text without a letter or a digit.
 
     Returns:
         The text itself if it is at most 60 letters, digits, dots, dashes, underscores and single blanks,
@@ -51,12 +51,12 @@ def slug(text: str, fallback: str = "imported") -> str:
         return text
     short = re.sub(r"[^\w.-]+", "-", text).strip("-.")
     begin = short[: _ID_CHARACTERS - 1 - _HASH_DIGITS].strip("-.") or fallback
-    # Some file names are not valid Unicode; as ASCII they are distinguishable all the same.
+    # Some file names are not valid Unicode; as ASCII they remain distinguishable.
     return f"{begin}~{short_hash(ascii(text))[:_HASH_DIGITS]}"
 
 
 def chosen_id(text: str, known: Container[str] = frozenset()) -> str:
-    """Return the identifier that a user means; one that is known or already derived is left unchanged."""
+    """Return the identifier that a user means; a known or already derived one is left unchanged."""
     return text if text in known or _DERIVED.fullmatch(text) else slug(text)
 
 
@@ -80,7 +80,7 @@ def collection_frames(
 ) -> dict[str, Frame]:
     """Return frames of questions and passages of the collection.
 
-    A text or tags that are not known are empty.
+    Unknown texts or tags are empty.
     """
     if queries is not None and "tags" not in queries.columns:
         queries = queries.with_columns(tags=pl.lit([], pl.List(pl.String)))
@@ -136,7 +136,7 @@ def run_labels(own: Sequence[tuple[str, str]], options: Options) -> list[str]:
 
 
 def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
-    """Return the table of rankings with the notes of its ordering, and what lists repeat."""
+    """Return the table of rankings with notes on its ordering, and the passages that lists repeat."""
     left = counted({REPEATED: done.repeats.count}, done.repeats.where)
     named = pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
     if isinstance(done, Ordered):
@@ -159,7 +159,7 @@ _OF_IR_MEASURES = re.compile(r"(?P<name>[A-Za-z]+)(?P<params>\([^()]*\))?(?:@(?P
 
 
 def of_tool(measure: str) -> tuple[str, int | None]:
-    """Return name and cutoff of a measure as trec_eval and ir_measures call it: ``P_10``, ``AP(rel=2)``."""
+    """Parse name and cutoff of a measure of trec_eval or ir_measures: ``P_10``, ``AP(rel=2)``."""
     known = _OF_TREC_EVAL.fullmatch(measure) or _OF_IR_MEASURES.fullmatch(measure)
     if known is None:
         return shown(measure), None
@@ -168,7 +168,7 @@ def of_tool(measure: str) -> tuple[str, int | None]:
     return MEASURES.get(name, shown(known["name"])) + shown(params), int(known["k"]) if known["k"] else None
 
 
-ONE_ANSWER = 1  # The cutoff of measures of an answer: one answer is examined for each question
+ONE_ANSWER = 1  # Cutoff of measures of answers: each question has one answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,16 +184,16 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """One stack as a tool reported it."""
+    """One stack, as a tool reported it."""
 
-    label: str  # what people read
-    stem: str  # distinguished by it if labels are equal
+    label: str  # its name for people
+    stem: str  # what distinguishes it if labels are equal
     digest: str  # hash of the content it came from
     decided: JsonMap  # what distinguishes it from runs with the same content; part of its identity
     spec: JsonMap  # axes of the stack
     figures: tuple[Figure, ...]  # its results
-    collection: str = ""  # name of what it was measured on; empty = the collection of the options
-    manifest: JsonMap = field(default_factory=dict)  # kept as it is, for example the tool's configuration
+    collection: str = ""  # name of the measured data; empty = the collection of the options
+    manifest: JsonMap = field(default_factory=dict)  # stored unchanged, for example the tool's configuration
     environment: JsonMap = field(default_factory=dict)  # where it ran
 
 
@@ -243,7 +243,7 @@ def _collection_id(own: str, options: Options, *, several: bool) -> str:
 
 
 def stripped(imported: Import, patterns: Mapping[str, str]) -> Import:
-    """Write the ids that rankings, judgements, answers and costs name as patterns or rules say."""
+    """Rewrite the ids in rankings, judgements, answers and costs by patterns or rules."""
     frames, texts = dict(imported.frames), dict(imported.texts)
     for what, pattern in patterns.items():
         if what not in ID_COLUMNS:
@@ -255,7 +255,7 @@ def stripped(imported: Import, patterns: Mapping[str, str]) -> Import:
             for table, rows in frames.items()
             if column in TABLES[table] and table not in _OWN
         }
-        # Judgements that come along may be written as the collection is: they are left unchanged.
+        # Judgements of the same import may be written as the collection is: they are left unchanged.
         fit = {
             table: rows.filter(fits(known, pattern)).select(column).head(1).collect().height > 0
             for table, rows in named.items()
@@ -275,7 +275,7 @@ def stripped(imported: Import, patterns: Mapping[str, str]) -> Import:
 
 
 def _refuse_same(ids: pl.LazyFrame, pattern: str) -> None:
-    """Refuse a rule that makes one id of several; a pattern of fixed ends does not."""
+    """Refuse a rule that merges several ids into one; a pattern of fixed affixes cannot."""
     if STAR in pattern:
         return
     alike = ids.unique().group_by("made").agg("id").filter(pl.col("id").list.len() > 1).sort("made")
@@ -287,10 +287,10 @@ def _refuse_same(ids: pl.LazyFrame, pattern: str) -> None:
 
 
 def patterns(pairs: Sequence[str]) -> dict[str, str]:
-    """Return patterns that are written as ``passages=doc-*``.
+    """Parse patterns that are written as ``passages=doc-*``.
 
     Raises:
-        InputError: One is not written so.
+        InputError: One is not written like this.
     """
     bad = next((pair for pair in pairs if "=" not in pair), None)
     if bad is not None:

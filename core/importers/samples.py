@@ -1,7 +1,7 @@
 """Questions with their retrieved passages and answers, from evaluation tools.
 
-Such files carry texts rather than ids: a passage without an id is named by a hash of its text (blanks do not
-count), so that the same text is the same passage in every file; a question without an id likewise.
+Such files carry texts rather than ids: a passage without an id is named by a hash of its text (ignoring
+blanks), so that the same text is the same passage in every file; likewise a question without an id.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ SAMPLE = pl.Schema(
         "first_token_ms": pl.Float64(),
     }
 )
-"""One row per question. query_id null = named by its text; ids and texts of a list belong together by place;
-references are the passages that are known to be relevant, `right` what right answers say."""
+"""One row per question. A null query_id is derived from the text; ids and texts of a list correspond by
+position; references are the passages known to be relevant, `right` the texts of right answers."""
 _JUDGED = pl.Schema(dict.fromkeys(("query_id", "signal", "judge"), pl.String()))
-ASKED_AT = "asked_at"  # Signal of when a question was asked; seconds since 1970 (UTC)
+ASKED_AT = "asked_at"  # Signal of the time when a question was asked; seconds since 1970 (UTC)
 _TIME = pl.Schema({"query_id": pl.String(), "stage": pl.String(), "ms": pl.Float64()})
 _USED = pl.Schema(
     {**dict.fromkeys(("query_id", "stage", "item", "unit"), pl.String()), "amount": pl.Float64()}
@@ -62,7 +62,7 @@ class Sample:
     first_token_ms: float | None = None  # of the answer
     scores: Sequence[float | None] = ()  # of the contexts
     values: Mapping[str, float | None] = field(default_factory=dict)  # measure → value
-    judges: Mapping[str, str] = field(default_factory=dict)  # measure → the model that measured
+    judges: Mapping[str, str] = field(default_factory=dict)  # measure → the model that judged
     signals: dict[str, float] = field(
         default_factory=dict
     )  # of the table "signals", such as when it was asked
@@ -74,7 +74,7 @@ class Sample:
 class Answered:
     """Passages and answers of one stack."""
 
-    member: Member  # its file, or the first of them
+    member: Member  # its file, or the first of several
     rows: pl.DataFrame  # columns of `SAMPLE`, from `completed`
     label: str = ""  # its own name
     digest: str = ""  # hash of its content; empty = the file's hash
@@ -82,24 +82,24 @@ class Answered:
     values: pl.DataFrame = field(default_factory=VALUE.to_frame)
     # columns of `_JUDGED`: the model behind a measure of a question, if one is named
     judges: pl.DataFrame = field(default_factory=_JUDGED.to_frame)
-    temperature: float | None = None  # of the generator
+    temperature: float | None = None  # temperature of the generator
     spec: JsonMap = field(default_factory=dict)  # axes of the stack, if known
     # what distinguishes it from runs with the same content, and the part of its configuration that is kept
     decided: JsonMap = field(default_factory=dict)
-    # more tables with `query_id` and without `run_id`
+    # further tables with `query_id` and without `run_id`
     frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     scores: pl.DataFrame = field(default_factory=_SCORE.to_frame)  # query_id, rank, score of passages
     figures: Sequence[Mapping[str, object]] = ()  # aggregates besides the means of `values`, without run_id
-    rest: Import = field(default_factory=Import)  # what else its file gives: counts, notes, reports
+    rest: Import = field(default_factory=Import)  # what else its file provides: counts, notes, reports
 
 
 def answered(member: Member, samples: Sequence[Sample]) -> Answered:
-    """Gather what one stack did from its questions one by one."""
+    """Combine a stack's questions into its passages and answers."""
     rows = [{name: getattr(sample, name) for name in SAMPLE} for sample in samples]
     table = completed(pl.DataFrame(rows, schema=dict(SAMPLE), orient="row"))
 
     def collected(schema: pl.Schema, of: Callable[[Sample], Iterable[tuple[object, ...]]]) -> pl.DataFrame:
-        """Return a frame of what every sample holds, after its query."""
+        """Return a frame of one kind of fact over all samples, each row after its query id."""
         pairs = zip(table["query_id"], samples, strict=True)
         return pl.DataFrame(
             [(query, *row) for query, sample in pairs for row in of(sample)], schema, orient="row"
@@ -128,7 +128,7 @@ def answered(member: Member, samples: Sequence[Sample]) -> Answered:
 
 
 def text_id(text: str, prefix: str) -> str:
-    """Return the id of something that is known by its text only."""
+    """Return the id of something that is identified only by its text."""
     plain = " ".join(text.split())
     return f"{prefix}-{hashlib.blake2b(plain.encode(), digest_size=8).hexdigest()}"
 
@@ -147,7 +147,7 @@ def assemble(parts: Sequence[Answered], options: Options, *, importer: str, sour
     """Make runs of everything that was offered together, without the measures that are not wanted."""
     parts = [_wanted(part, options.table_as(part.member.name).without) for part in parts]
     stems = Counter(part.member.stem for part in parts)
-    # The file's name with its ending where stems do not tell parts apart
+    # The file's name with its ending, if stems do not distinguish parts
     names = [part.member.stem if stems[part.member.stem] == 1 else part.member.file for part in parts]
     own = [(part.label, name) for part, name in zip(parts, names, strict=True)]
     parts = [_in_ranges(part, options) for part in parts]
@@ -196,7 +196,7 @@ def _wanted(part: Answered, without: Collection[str]) -> Answered:
 
 
 def _names(parts: Sequence[Answered]) -> dict[str, str]:
-    """Return text → id of the passages that have both, so that a text alone finds its id."""
+    """Return text → id for the passages that have both, so that a text alone finds its id."""
     known: dict[str, str] = {}
     for part in parts:
         for texts, ids in (("contexts", "context_ids"), ("references", "reference_ids")):
@@ -209,9 +209,9 @@ def _names(parts: Sequence[Answered]) -> dict[str, str]:
 
 
 def _placed(rows: pl.DataFrame, texts: str, ids: str, known: Mapping[str, str]) -> pl.DataFrame:
-    """Return passages of every question at their places.
+    """Return the passages of every question at their ranks.
 
-    Query_id, rank, passage_id, text (repeats included).
+    The columns are query_id, rank, passage_id and text, repeats included.
     """
     places: list[tuple[str, int, str, str | None]] = []
     for query, some, named in rows.select("query_id", texts, ids).iter_rows():
@@ -266,7 +266,7 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
 
 
 def _given(part: Answered) -> pl.DataFrame:
-    """Return the answers, each with its reader, its depth, its tokens and times if known."""
+    """Return the answers, each with its reader, depth, tokens and times if known."""
     reader = part.spec.get("generator")
     rows = part.rows.select(
         "query_id",
@@ -290,7 +290,7 @@ def _collection(
     parts: Sequence[Answered], lists: Sequence[pl.DataFrame], sides: Sequence[pl.DataFrame], options: Options
 ) -> Import:
     asked = pl.concat([part.rows.select("query_id", "text") for part in parts])
-    asked = asked.filter(pl.col("text").fill_null("") != "")  # a query may be known by its id alone
+    asked = asked.filter(pl.col("text").fill_null("") != "")  # a query may have only an id
     queries = asked.unique("query_id", keep="first", maintain_order=True)
     texts = pl.concat([*lists, *sides]).drop_nulls("text").select("passage_id", "text")
     passages = texts.unique("passage_id", keep="first", maintain_order=True)

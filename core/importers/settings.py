@@ -1,4 +1,4 @@
-"""A tool's settings: as axes of a stack where their names say so, and as kept in a manifest, less secrets."""
+"""A tool's settings: as axes of a stack if their names tell, and as kept in a manifest, without secrets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WHOLE = {
     "chunks_sent": ("chunks_sent", "top_k", "topk", "k", "similarity_top_k", "final_k"),
 }
 _CHUNK = {"size": ("chunk_size", "chunk_tokens"), "overlap": ("chunk_overlap", "overlap")}
-_MOST = 200  # Settings within settings that are looked at
+_MOST = 200  # Most nested settings that are examined
 _NONE = ("none", "off", "false", "no", "")
 
 LEFT_OUT = "(left out: may be a secret)"
@@ -45,9 +45,9 @@ _SECRET_TEXT = re.compile(
 
 
 def axes_of(settings: Mapping[str, object]) -> Json:
-    """Return axes that settings name.
+    """Return the axes that settings name.
 
-    What has no axis stays with the caller, who keeps the settings as they are.
+    Settings without an axis stay with the caller, who stores the settings unchanged.
     """
     flat = _flat(settings)
     axes: Json = {}
@@ -112,10 +112,10 @@ def kept(config: Mapping[str, object]) -> Json: ...
 @overload
 def kept(config: object) -> Any: ...  # noqa: ANN401
 def kept(config: object) -> object:
-    """Return a JSON value as it may be kept.
+    """Return a JSON value that may be stored.
 
-    Keys that usually hold a secret or an address keep no value, and texts that look like a key are left out;
-    everything else is left unchanged (numbers that JSON cannot hold become null).
+    Keys that usually hold a secret or an address lose their value, and texts that look like a key are left
+    out; everything else is unchanged (numbers that JSON cannot hold become null).
     """
     return _clean(plain(config, _TEXT_LIMIT))
 
@@ -134,7 +134,7 @@ def _clean(value: object) -> object:
 
 
 def _inner(text: str) -> str:
-    """Redact JSON within a text, too; a text without any is left unchanged, to the letter."""
+    """Redact JSON within a text, too; a text without any is left exactly as it is."""
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:

@@ -1,7 +1,7 @@
 """Several test collections in one import, distinguished by the judgements that match a run's passages.
 
-Ids alone do not tell: two collections may both number queries and passages from 1. A run belongs to the
-judgements with the most hits among its first ten.
+Ids alone do not decide: two collections may both number queries and passages from 1. A run belongs to the
+judgements with the most hits among its first ten passages.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from core.tables import altered
 
 _PAIR = ("query_id", "passage_id")
 _OF_COLLECTIONS = {"queries", "passages", "chunks", "gold_answers", "clusters"}
-"""Tables that say what a collection holds: with them, everything is of it."""
+"""Tables that define what a collection holds; if present, everything belongs to that collection."""
 _TOP = 10
-_ALIKE = 0.1  # Share of the smaller one's pairs that golden sets of one collection judge in common
-_NEARLY = 0.2  # Of the largest share of judged pairs that a run has in its first ten
+_ALIKE = 0.1  # Share of common pairs, relative to the smaller one, in golden sets of one collection
+_NEARLY = 0.2  # Fraction of the largest share of judged pairs in a run's first ten
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def apart(imported: Import, options: Options) -> Import:
     """Split an import so that every test collection becomes a separate collection.
 
     Raises:
-        InputError: A run ranks nothing that is judged, while there are several it could belong to.
+        InputError: A run ranks nothing that is judged, while it could belong to several collections.
     """
     parts = _parts(imported, options)
     if len(parts) < 2:
@@ -97,7 +97,7 @@ def _moved(golden: GoldenSet, collection_id: str, ids: Mapping[str, str]) -> Gol
 
 
 def _parts(imported: Import, options: Options) -> Sequence[_Part]:
-    """Return the test collections; none if nothing tells several apart."""
+    """Return the test collections; none if nothing distinguishes several."""
     base = options.collection_id
     ids = [golden_set.golden_set_id for golden_set in imported.golden_sets]
     one = {run.collection_id for run in imported.runs} | {
@@ -128,7 +128,7 @@ def _parts(imported: Import, options: Options) -> Sequence[_Part]:
 
 
 def _links(imported: Import, pairs: pl.DataFrame) -> dict[str, list[str]]:
-    """Run → the golden sets that judge what it ranks first."""
+    """Return, for each run, the golden sets that judge its first passages."""
     top = imported.frames["rankings"].lazy().filter(pl.col("rank") <= _TOP, pl.col("stage") == "final")
     matches = top.select("run_id", *_PAIR).join(pairs.lazy(), on=_PAIR)
     sizes = pairs.group_by("golden_set_id").agg(judged=pl.len())
@@ -145,7 +145,7 @@ def _neighbours(links: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
 
 
 def _common(pairs: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return golden sets that judge much in common."""
+    """Return the golden sets that have many judged pairs in common."""
     sizes = dict(pairs.group_by("golden_set_id").len().iter_rows())
     sharing = pairs.group_by(_PAIR).agg(pl.col("golden_set_id").sort()).filter(
         pl.col("golden_set_id").list.len() > 1
@@ -169,7 +169,7 @@ def _grouped(names: Sequence[str], links: Sequence[tuple[str, str]]) -> dict[str
 def _by_queries(
     imported: Import, pairs: pl.DataFrame, group: Mapping[str, str], run_ids: set[str]
 ) -> dict[str, str]:
-    """Match runs without a judged passage among their first with the only judgements of their queries."""
+    """Match runs without judged passages among their first to the only judgements of their queries."""
     asked = imported.frames["rankings"].lazy().filter(pl.col("run_id").is_in(list(run_ids)))
     judged = pairs.lazy().select("golden_set_id", "query_id").unique()
     rows = asked.select("run_id", "query_id").unique().join(judged, on="query_id").collect()

@@ -1,4 +1,4 @@
-"""Measures the user leaves out of files that aren't column tables, by their names there."""
+"""Measures that the user leaves out, by name, of files that are not tables of columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 12
 
 
 def without_measures(imported: Import, names: Iterable[str]) -> Import:
-    """Remove measures from an import, and report them if they were counted as taken."""
+    """Remove measures from an import, and report them as left out if they were counted as taken."""
     frames, reports = dict(imported.frames), imported.reports
     for name in names:
         meant = named(name, name)
@@ -37,7 +37,7 @@ def without_measures(imported: Import, names: Iterable[str]) -> Import:
 
 
 def _moved(report: FileReport, name: str) -> FileReport:
-    """Return a report in which a part of that name is not taken."""
+    """Return a report in which the part of that name is not taken."""
     wanted = {part for part in report.taken if part.rsplit(".", 1)[-1] == name}
     taken = tuple(part for part in report.taken if part not in wanted)
     return replace(

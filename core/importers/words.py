@@ -1,4 +1,4 @@
-"""Words of columns in German, French, Spanish, Italian, Portuguese and Dutch, without accents, in English."""
+"""Words of column names in German, French, Spanish, Italian, Portuguese and Dutch, with their English."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _LISTED: Mapping[str, str] = {
     "": "de du des der di da do del della van d",
 }  # fmt: skip
 WORDS: Mapping[str, str] = {word: english for english, words in _LISTED.items() for word in words.split()}
-"""Words of times and prices → what they are in English; articles and the like are empty."""
+"""Words for times and prices → their English meaning; articles and the like are empty."""
 MEASURES: Mapping[str, str] = {
     **dict.fromkeys(("rappel", "richiamo", "exhaustividad", "revocacao", "revocation"), "recall"),
     **dict.fromkeys(("prazision", "precisione", "precisao", "precisie"), "precision"),
     **dict.fromkeys(("exactitude", "exactitud", "accuratezza", "acuracia", "nauwkeurigheid"), "accuracy"),
     **dict.fromkeys(("qualitat", "qualite", "calidad", "qualita", "qualidade", "kwaliteit"), "quality"),
 }
-"""Names of measures → the English ones."""
+"""Names of measures → the English names."""
 _NAMES: Mapping[str, str] = {
     "run": "verfahren methode konfiguration variante ansatz systeme configuracion sistema metodo"
            " configurazione configuracao systeem configuratie aanpak nom nombre nome naam",
@@ -58,9 +58,9 @@ _NAMES: Mapping[str, str] = {
          " numero_de_perguntas zoekvragen vragen aantal_zoekvragen aantal_vragen",
 }  # fmt: skip
 NAMES: Mapping[str, tuple[str, ...]] = {role: tuple(names.split()) for role, names in _NAMES.items()}
-"""Role → the names that columns of it have."""
+"""Role → the names of its columns."""
 MODELS = frozenset({"modell", "modele", "modelo", "modello"})
-"""Names of columns with the models that name stacks."""
+"""Column names for models that name stacks."""
 
 
 def unaccented(text: str) -> str:

@@ -88,6 +88,6 @@ def _plugged(name: str, value: object) -> Format:
 
 
 PLUGGED = tuple(loaded("clq.importers", _plugged).values())
-"""The formats of plug-ins."""
+"""The formats that plug-ins provide."""
 FORMATS = (*PLUGGED, *_OWN)
-"""Every format; those of plug-ins are asked first, as tables of any tool look alike."""
+"""Every format; plug-ins' formats are asked first, because tables of any tool look alike."""

@@ -1,8 +1,8 @@
-"""Results of ann-benchmarks (HDF5): seconds per query, the neighbours that were found and their distances.
+"""Results of ann-benchmarks (HDF5): seconds per query, the neighbours found and their distances.
 
-Queries and vectors have no names there: their numbers are their ids. A data set file beside the results has
-the exact neighbours; they become judgements, so that R@count is the recall that ann-benchmarks reports (which
-counts neighbours at an equal distance too).
+Queries and vectors have no names there, so their numbers are their ids. A data set file beside the results
+has the exact neighbours; they become judgements, so that R@count is the recall that ann-benchmarks reports
+(which also counts neighbours at an equal distance).
 
 The reader is written in Python: a damaged file cannot hang or end the process. The sizes in a file are
 checked against its bytes before any of it is read.
@@ -30,15 +30,15 @@ from core.importers.runs import collection_of, imported_run, run_labels, slug
 from core.importers.settings import kept
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
-_MOST_BYTES = 2 << 30  # Largest file that is read into memory; one that lies on the disk as it is, is not
+_MOST_BYTES = 2 << 30  # Largest file that is read into memory; a plain file on the disk need not be
 _MOST_ATTRIBUTES = 200
-_VALUE_BYTES, _MOST_HELD = 64, 1 << 29  # What a value takes in memory until it is a row, and all may take
+_VALUE_BYTES, _MOST_HELD = 64, 1 << 29  # Bytes that a value takes in memory until it is a row; their limit
 _LARGEST = 2.0**63  # Numbers of vectors are below it
 _TRUE_DEFAULT = 100
 
 
 class AnnBenchmarks(Format):
-    """Results of approximate search, and the data sets that have the exact neighbours."""
+    """Results of approximate search, and the data sets with the exact neighbours."""
 
     name, title = "ann-benchmarks", "ann-benchmarks results (HDF5)"
     takes = {
@@ -144,10 +144,10 @@ def _in_collection(dataset: str, options: Options) -> Options:
 @dataclass(frozen=True)
 class _Result:
     member: Member  # the file
-    attributes: Mapping[str, object]  # what it says of itself, plain values only
+    attributes: Mapping[str, object]  # its own attributes, plain values only
     times: np.ndarray  # seconds of every query, shape [queries]
     neighbors: np.ndarray  # numbers of the vectors that were found, [queries × count]; −1 = none
-    distances: np.ndarray | None  # their distances, of the same shape; None if they are not there
+    distances: np.ndarray | None  # their distances, of the same shape; None if absent
 
     def text(self, name: str) -> str:
         """Return a text attribute, or "" if it is not a text."""
@@ -188,7 +188,7 @@ def _run(result: _Result, label: str, options: Options) -> Import:
 
 
 def _rankings(result: _Result, run_id: str) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Return neighbours in the order of the file, each once, without padding; what was left out by reason."""
+    """Return distinct neighbours in the file's order, without padding, and what was left out, by reason."""
     queries, count = result.neighbors.shape
     given = result.distances
     scores = np.full(result.neighbors.shape, np.nan) if given is None else -given.astype(np.float64)

@@ -24,7 +24,7 @@ _FIELDS = {"_id": pl.String, "title": pl.String, "text": pl.String, "metadata": 
 _SOURCES = ("source", "url", "doc_id", "document")
 _TAG_LENGTH = 80
 _NAMED = {"queries": "quer(y|ies)|question|topic", "corpus": "corpus|passage|doc"}
-"""Patterns of file names by what they hold, tried before the keys: queries may have titles too."""
+"""Patterns of file names by content, tried before the keys, because queries may have titles too."""
 ALL = "all"
 
 
@@ -58,7 +58,7 @@ class Beir(Format):
 
     @staticmethod
     def kind(member: Member) -> str | None:
-        """Return corpus, queries, qrels or None; of corpus and queries the name decides before the keys."""
+        """Return corpus, queries, qrels or None; for corpus and queries the name decides before the keys."""
         lines = [line for line in head_lines(member, 20) if line.strip()]
         if not lines:
             return None
@@ -151,7 +151,7 @@ def _queries(member: Member, options: Options) -> Import:
 
 
 def _tags(metadata: str | None) -> tuple[list[str], int]:
-    """Return tags ("name=value") of short texts in metadata, and how many entries are none."""
+    """Return tags ("name=value") from short texts in metadata, and how many entries make no tag."""
     if not metadata:
         return [], 0
     try:

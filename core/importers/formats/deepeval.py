@@ -1,7 +1,7 @@
 """DeepEval: test runs, in the form of ``deepeval test run``, and data sets (goldens) as JSON or CSV.
 
-A retrieval context is a ranking, the context of a golden its relevant passages. Where a test case has no
-retrieval context but a trace with one retriever in it, the list of that retriever is taken.
+A retrieval context is a ranking, the context of a golden its relevant passages. If a test case has no
+retrieval context but a trace with a single retriever, that retriever's list is taken.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _RUN = {
     "evaluationCost": _JUDGING,
     "conversationalTestCases": "they have no single question",
 }
-_HOTTEST = 100  # No temperature is that high
+_HOTTEST = 100  # Upper bound that no temperature reaches
 _FAILED = "ERRORED"
 _SPANS = ("baseSpans", "agentSpans", "llmSpans", "retrieverSpans", "toolSpans")
 _UNITS = ("input_tokens", "output_tokens")
@@ -131,7 +131,7 @@ class DeepEval(Format):
         return "csv" if {"input", "expected_output", "retrieval_context"} <= names else None
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read every file as a run; cases of equal input are the same question."""
+        """Read every file as a run; cases with equal inputs are the same question."""
         runs = [_read(member) for member in members_of(archives)]
         return assemble(runs, options, importer=self.name, source="imported: DeepEval")
 
@@ -140,7 +140,7 @@ class DeepEval(Format):
 class _Cases:
     samples: list[Sample] = field(default_factory=list)
     usd: list[float] = field(default_factory=list)
-    settings: Json = field(default_factory=dict)  # of the first retriever that says any
+    settings: Json = field(default_factory=dict)  # those of the first retriever that states any
     traced: int = 0  # cases whose retrieval was taken from their trace
     left: Counter[str] = field(default_factory=Counter)
 
@@ -168,7 +168,7 @@ def _read(member: Member) -> Answered:
 
 
 def _from_cache(member: Member, cases: _Cases) -> None:
-    """Read a cache's cases, each stored under itself as the key, and their metrics."""
+    """Read the cases of a cache, where each is stored with itself as the key, and their metrics."""
     for index, (key, kept_) in enumerate(expect(read_json(member), _CACHE, dict, member.name).items()):
         where = at(member.name, _CACHE, index)
         case = parsed(key, where)
@@ -278,7 +278,7 @@ class _Trace:
     retrieve_ms: float | None = None  # durations; None if they are unknown or the step failed
     total_ms: float | None = None
     tokens: dict[tuple[str, str, str], float] = field(default_factory=dict)  # (stage, model, unit) → amount
-    settings: Json = field(default_factory=dict)  # what the retriever says of itself
+    settings: Json = field(default_factory=dict)  # the retriever's own statements
     left: Counter[str] = field(default_factory=Counter)  # reason → how much was left out
 
 
@@ -330,7 +330,7 @@ def _model(call: Row, result: _Trace) -> None:
 
 
 def _duration(span: Row) -> float | None:
-    """Return milliseconds between a span's times, or None if one is not given."""
+    """Return the milliseconds between a span's times, or None if one of them is not given."""
     begins, ends = span["begins"], span["ends"]
     if begins is None or ends is None:
         return None

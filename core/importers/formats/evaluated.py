@@ -1,8 +1,8 @@
 """The output of trec_eval, pytrec_eval and ir_measures: one value per line, for all queries or a single one.
 
 trec_eval writes measure, query (or ``all``) and value; ir_measures writes measure and value, or query,
-measure and value, also as JSON lines. Values for all queries are results of the run, the others those of its
-queries; if the former are missing, they are the means of the latter.
+measure and value, also as JSON lines. Values for all queries are results of the run, the others results of
+single queries; if the former are missing, they are the means of the latter.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Evaluated(Format):
 
 @per_member
 def _parted(member: Member) -> tuple[list[_Line], list[_Line]]:
-    """Return the lines, and those that say again what one before them says."""
+    """Return the lines, and those that repeat what an earlier line says."""
     seen: dict[tuple[object, str], _Line] = {}
     alike = []
     for line in _lines(member, whole(member).decode().split("\n")):
@@ -132,7 +132,7 @@ def _is_number(text: str) -> bool:
 
 
 def _measured(member: Member, *, over_all: bool) -> list[_Line]:
-    """Return the lines of measures over all queries, or of single ones."""
+    """Return the lines of measures over all queries, or those of single queries."""
     return [line for line in _all_of(member) if (line.query == _ALL) == over_all and not _is_count(line)]
 
 

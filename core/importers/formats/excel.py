@@ -19,7 +19,7 @@ from core.importers.read.workbook import OLD, is_workbook, open_workbook
 
 
 class Excel(TableFormat):
-    """Sheets whose columns say what they hold."""
+    """Sheets whose columns show what they hold."""
 
     name, title = "excel", "Excel workbook (.xlsx)"
     recognised = (

@@ -1,4 +1,4 @@
-"""Judging sheets that were filled in without the dashboard: a golden set per judge."""
+"""Judging sheets that were filled in outside the dashboard, read as a golden set per judge."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ COLUMNS = (
 """The columns of a sheet, in order; the last two are to be filled in."""
 SHEET = "judging"  # Name of the sheet in a workbook
 _READ = ("collection", "queue", "judge", "query_id", "passage_id", "grade", "note")
-# What a text got in front that a spreadsheet would have run as a formula
+# Prefix of a text that a spreadsheet would otherwise have run as a formula
 _GUARD = r"^'([=+\-@\t\r\n＝＋－＠])"
 
 
 class JudgingSheet(Format):
-    """Sheets of page Golden sets."""
+    """Sheets from the page Golden sets."""
 
     name, title = "judging-sheet", "Judging sheet, filled in (CSV, Excel)"
     takes = {"judgements": "each row with a grade", "gradings": "the same, with its note"}
@@ -52,7 +52,7 @@ class JudgingSheet(Format):
         return Look(_opened(archive.members[0], LOOK_ROWS).texts)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read all sheets; those of one judge are one golden set."""
+        """Read all sheets; those of one judge form one golden set."""
         rows = pl.concat([_rows(archive.members[0]) for archive in archives])
         filled = rows.filter(pl.col("grade").is_not_null())
         graded = without_repeats(filled, "file")
@@ -92,7 +92,7 @@ def _opened(member: Member, most: int | None = None) -> Table:
 def _rows(member: Member) -> pl.DataFrame:
     table = _opened(member)
     rows = table.taking({name: name for name in _READ}).with_columns(file=pl.lit(table.name))
-    if not is_workbook(member):  # texts have several lines: people know the row
+    if not is_workbook(member):  # texts have several lines, and people know the row
         rows = rows.with_columns(line=pl.int_range(2, pl.len() + 2, dtype=pl.Int64))
     rows = rows.with_columns(pl.col(*_READ).str.replace(_GUARD, "$1"))
     rows = identified(rows, table.name, "collection", "query_id", "passage_id")

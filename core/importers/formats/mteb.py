@@ -1,10 +1,10 @@
-"""Results of MTEB: one file per model, revision and task, ``model_meta.json`` beside them.
+"""Results of MTEB: one file per model, revision and task, with ``model_meta.json`` beside them.
 
-Two forms: scores{split: [{hf_subset, ndcg_at_10, …}]}, and the older one with the splits at the top and, for
-several languages, a level of subsets. Each task, split and subset is a separate collection: their queries
-differ. Tasks of retrieval and reranking are taken, told by their measures; others on request. MTEB says
-neither how many queries there were nor how long one took (`evaluation_time` is the whole evaluation with the
-encoding of the corpus).
+There are two forms: scores{split: [{hf_subset, ndcg_at_10, …}]}, and the older one with the splits at the top
+and, for several languages, a level of subsets. Each task, split and subset is a separate collection, because
+their queries differ. Tasks of retrieval and reranking are taken, recognised by their measures; others on
+request. MTEB states neither how many queries there were nor how long one took (`evaluation_time` is the whole
+evaluation, including the encoding of the corpus).
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _KINDS = (
     ("mining of translations", r"recall"),
     ("classification", r"accuracy"),
 )
-"""Kinds of tasks without ranked lists, each with a measure that it has; the most telling first."""
+"""Kinds of tasks without ranked lists, each with a characteristic measure; the most telling first."""
 _RETRIEVAL, _OTHER = "retrieval and reranking", "other tasks"
 _NOT_MEASURES = re.compile(r"nauc_.*|evaluation_time|main_score", re.IGNORECASE)
 _EXPERIMENTS = "experiments"
 _NO_MODELS = {"results", "mteb", "output", "outputs", "/"}  # Folders that name no model
 _REVISION = re.compile(r"[0-9a-f]{7,40}|no_revision_available|external|v?\d+(\.\d+)*", re.IGNORECASE)
-_SPLIT, _SUBSET = "test", "default"  # What names leave out
+_SPLIT, _SUBSET = "test", "default"  # Values that names omit
 _SPLITS = {_SPLIT, "dev", "train", "val", "validation"}
 _NO_RANKS = "no measure of retrieval"
 _FIGURES = {
@@ -58,7 +58,7 @@ _FIGURES = {
     "evaluation_time": "it is not a time of a query",
 }
 _HEADS = ("scores.*", "*", "*.*")
-"""Where measures stand: in new results, in old ones, and in old ones with subsets."""
+"""Paths of measures: in new results, in old ones, and in old ones with subsets."""
 _PARTS, _ALL_PARTS = (
     {
         **dict.fromkeys(_FACTS, TAKEN),
@@ -67,7 +67,7 @@ _PARTS, _ALL_PARTS = (
     }
     for others in (dict.fromkeys(("nauc_*", "nAUC_*", "accuracy*"), _NO_RANKS), {"*": TAKEN})
 )
-"""Parts of a file that are taken: of retrieval tasks only, and of all."""
+"""Parts of a file that are taken: for retrieval tasks only, and for all tasks."""
 
 
 class Mteb(Format):
@@ -119,9 +119,9 @@ class Mteb(Format):
 
 @dataclass
 class _Read:
-    all_tasks: bool  # whether other tasks than retrieval are taken
+    all_tasks: bool  # whether tasks other than retrieval are taken
     reports: list[Reported] = field(default_factory=list)  # results that are taken
-    file_reports: list[FileReport] = field(default_factory=list)  # of the files
+    file_reports: list[FileReport] = field(default_factory=list)  # one per file
     notes: list[str] = field(default_factory=list)
     other_tasks: int = 0  # files of other tasks
     left: Counter[str] = field(default_factory=Counter)
@@ -213,11 +213,11 @@ class _Result:
 
     @property
     def collection(self) -> str:
-        """Return the name of what it was measured on, which no other task, split or subset has."""
+        """Return the name of the measured data, which no other task, split or subset has."""
         whole = (self.task, self.split, self.subset)
         usual = (None, _SPLIT, _SUBSET)
         name = "-".join(part for part, left_out in zip(whole, usual, strict=True) if part != left_out)
-        task, _, rest = name.partition("-")  # what it is read as
+        task, _, rest = name.partition("-")  # the data set it is read as
         split, _, subset = rest.partition("-")
         if split not in _SPLITS:
             split, subset = _SPLIT, rest
@@ -251,7 +251,7 @@ def kind(member: Member) -> str | None:
 
 
 def _folder(member: Member) -> str:
-    """Return the folder of a file: results and the description of their model are in the same."""
+    """Return the folder of a file, which holds both results and the description of their model."""
     return str(PurePosixPath(member.relative).parent)
 
 

@@ -1,11 +1,11 @@
-"""The product's own format, version 1: a folder or zip that holds everything and reads back as it was.
+"""The product's own format, version 1: a folder or zip that holds everything and restores it exactly.
 
 ``manifest.json``
     {"format": "clq-explorer", "version": 1, "tables": {table: {"file", "rows", "blake2b"}}}, and under
     "incumbents" the runs of the stacks that run today, if any are marked
 ``collections.jsonl``, ``golden_sets.jsonl``, ``runs.jsonl``
-    One record a line, fields as in `core.records`; a run has `spec` (its stack) and `created_at` (ISO 8601).
-    Fields that came later (`part_of`, `chunking`, `parents`, `manifest`) may be absent.
+    One record per line, fields as in `core.records`; a run has `spec` (its stack) and `created_at` (ISO
+    8601). Later fields (`part_of`, `chunking`, `parents`, `manifest`) may be absent.
 ``queries``, ``passages``, ``judgements``, ``rankings``, ``timings``… (the names of `core.tables.TABLES`)
     Parquet with the columns declared there; tables without rows may be absent. JSONL and CSV are read too,
     and ``doc_id`` for ``passage_id``.
@@ -39,7 +39,7 @@ from core.tables import TABLES
 NAME, VERSION = "clq-explorer", 1
 MANIFEST = "manifest.json"
 _MANIFEST_BYTES = 1 << 20
-_LEVEL = 8  # of zstd: as fast as the usual 3, and files are a twentieth smaller
+_LEVEL = 8  # zstd level: as fast as the usual 3, and files are a twentieth smaller
 _RECORD_FILES = ("collections.jsonl", "golden_sets.jsonl", "runs.jsonl")
 
 Record = TypeVar("Record", Collection, GoldenSet, Run)
@@ -49,9 +49,9 @@ _KINDS: Mapping[str, Mapping[str, type]] = {
     "environment": {"cpu": str, "cores": int, "reported": str},
     "manifest": {"cost_scope": str, "scenario": str, "sweep": dict, "printed": dict},
 }  # fmt: skip
-"""Keys that are read of each map, with their types."""
+"""Keys that are read from each map, with their types."""
 _READ: Mapping[str, pl.Schema] = {"answers": pl.Schema({**TABLES["answers"], **EARLIER})}
-"""Columns that are read of a table that had others in an earlier release."""
+"""Columns that are read from a table that had different ones in an earlier release."""
 _MAY_LACK = {
     "answers": set(_READ["answers"]) - {"run_id", "query_id", "k", "text"},
     "ratings": {"reason"},
@@ -59,7 +59,7 @@ _MAY_LACK = {
 }
 """Columns that only one of the releases writes."""
 _MADE: Mapping[str, type] = {"parents": list, "manifest": dict}
-"""How a golden set was made, and of which kind it is."""
+"""Fields on how a golden set was made, and of which kind it is."""
 _LARGEST = 1 << 31
 
 
@@ -76,7 +76,7 @@ class Own(Format):
         return 1.0 if manifest and f'"{NAME}"'.encode() in manifest.head else 0.0
 
     def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
-        """Report records as read whole, tables by the columns that they have, other files as left out."""
+        """Report records as read whole, tables by their columns, and other files as left out."""
         for archive in archives:
             manifest = _manifest(archive)
             root, listed = manifest.relative.removesuffix(MANIFEST), _listed(manifest, _said(manifest))
@@ -88,7 +88,7 @@ class Own(Format):
                 yield file_report(member, known.get(member.relative, "the manifest does not list it"))
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:  # noqa: ARG002
-        """Read exports as they are; of the options none applies."""
+        """Read exports unchanged; none of the options applies."""
         return merged(_read(archive) for archive in archives)
 
 
@@ -182,7 +182,7 @@ def _table(member: Member, table: str, entry: Mapping[str, Any]) -> pl.DataFrame
         if missing:
             listed = ", ".join(map(shown, rows.columns[:20]))
             raise InputError(f"no column `{missing[0]}` in {member.name}; found: {listed}.")
-        if table not in _READ:  # what an earlier release did not write is unknown
+        if table not in _READ:  # columns that an earlier release did not write are unknown
             rows = rows.with_columns(
                 pl.lit(None, schema[name]).alias(name) for name in {*schema} - {*rows.columns}
             )
@@ -197,7 +197,7 @@ def _table(member: Member, table: str, entry: Mapping[str, Any]) -> pl.DataFrame
 
 
 def _typed(rows: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Expr:
-    """Return a column as its type; a delimited table writes true and false as words."""
+    """Return a column in its declared type; delimited tables write true and false as words."""
     if dtype == pl.Boolean and rows.schema[name] == pl.String:
         words = {"true": True, "false": False}
         return pl.col(name).str.to_lowercase().replace_strict(words, return_dtype=pl.Boolean)
@@ -205,14 +205,14 @@ def _typed(rows: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def _rows(member: Member, content: bytes, schema: pl.Schema) -> pl.DataFrame:
-    """Return the rows as they are.
+    """Return the rows unchanged.
 
-    Of Parquet, JSON lines, or a delimited table (lists as JSON, empty = unknown).
+    They come from Parquet, JSON lines, or a delimited table (lists as JSON, empty = unknown).
     """
     if content.startswith(PARQUET):
         return read_table(member, "parquet").rows
     if content.lstrip()[:1] in (b"{", b""):
-        # Of JSON Polars reads no small integers.
+        # Polars reads no small integers from JSON.
         wide = {name: pl.Int64() if dtype.is_integer() else dtype for name, dtype in schema.items()}
         return read_objects(content, wide)
     kind = kind_of(member)
@@ -281,7 +281,7 @@ def _run_row(run: Run) -> dict[str, Any]:
 
 
 def _records(member: Member | None, make: Callable[[Json, str], Record], key: str) -> Iterator[Record]:
-    """Yield the records of a file, each once by its id."""
+    """Yield the records of a file, each id only once."""
     if member is None:
         return
     ids: set[str] = set()
@@ -300,7 +300,7 @@ def _records(member: Member | None, make: Callable[[Json, str], Record], key: st
 
 
 def _small(kind: type[_Small], member: Member | None, key: str) -> tuple[_Small, ...]:
-    """Return records whose fields are texts; those without a default have to be there."""
+    """Return records whose fields are texts; fields without a default are required."""
     known = {field.name: field for field in fields(kind)}
 
     def make(row: Json, where: str) -> _Small:

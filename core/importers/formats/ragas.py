@@ -1,7 +1,7 @@
 """RAGAS results: a row per question with contexts, response, reference and a column for every metric.
 
-CSV, JSON lines or a JSON list of them; names of the older releases too. A JSON map of annotated metrics (what
-people accepted of a judge's verdicts) is read as well.
+They come as CSV, JSON lines or a JSON list, with names of older releases too. A JSON map of annotated metrics
+(which of a judge's verdicts people accepted) is read as well.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ _ROLES: Fields = {
 _OTHER = {"rubrics", "rubric", "id", "synthesizer_name",
           "persona_name", "query_style", "query_length", "multi_responses", "line"}  # fmt: skip
 _NO_PLACE = "says of the question or its reference what has no place here"
-_INDEX = ("", "Unnamed: 0")  # What pandas calls the numbers of rows
+_INDEX = ("", "Unnamed: 0")  # pandas' names for a column of row numbers
 _IDS = ("query_id", "question_id")
 _LISTS = ("contexts", "context_ids", "references", "reference_ids", "right")
 _ID_LISTS = ("context_ids", "reference_ids")
-_SEVERAL = "ground_truths"  # Of the names of right answers the one that older releases gave to lists
+_SEVERAL = "ground_truths"  # The name that older releases gave to lists of right answers
 _ANNOTATED = ("metric_input", "metric_output")
 _GIVEN: Fields = {
     role: (path.partition("/")[0], reader)
     for role, (path, reader) in _ROLES.items()
     if not role.endswith("_ids")
 }
-"""What the input of an annotated metric holds."""
+"""Fields of an annotated metric's input."""
 
 
 class Ragas(Format):
@@ -102,7 +102,7 @@ class Ragas(Format):
 
     @staticmethod
     def kind(member: Member) -> str | None:
-        """Return rows in a table or in JSON, annotated metrics, or None; by the names in the file's head."""
+        """Return a file's kind by its head: rows in a table or in JSON, annotated metrics, or None."""
         shape = outline(member)
         if any(path.endswith(f"[].{_ANNOTATED[0]}.user_input") for path in shape):
             return "annotated"
@@ -119,7 +119,7 @@ class Ragas(Format):
         return super().look(archive, options) if rows is None else Look(rows)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read every file as a run; questions and passages of the same text are the same."""
+        """Read every file as a run; questions and passages with the same text are the same."""
         runs = [_read(member, options.table_as(member.name).without) for member in members_of(archives)]
         return assemble(runs, options, importer=self.name, source="imported: RAGAS")
 

@@ -1,10 +1,10 @@
-r"""rank_llm and pyserini: reranked lists, and what trec_eval said of files of rankings.
+r"""rank_llm and pyserini: reranked lists, and trec_eval's results for files of rankings.
 
-Results are {query: {text, qid}, candidates: [{docid, score, doc}]}, a list or lines. Candidates are in the
-order in which they were ranked; that order counts, not their scores, which some rerankers leave as they were.
-A history of calls ({query, invocations_history}) beside one file of results brings the reranker's tokens.
+Results are {query: {text, qid}, candidates: [{docid, score, doc}]}, a list or lines. Candidates are in their
+ranked order; that order counts, not their scores, which some rerankers leave unchanged. A history of calls
+({query, invocations_history}) beside a single file of results supplies the reranker's tokens.
 
-Aggregated results are {file, result} a line, where ``result`` holds trec_eval's lines
+Aggregated results are {file, result} per line, where ``result`` holds trec_eval's lines
 (``ndcg_cut_10 \tall\t0.7493``) or objects {metric, value}. The tool names files of rankings after model,
 window, depth, data set and settings, and their folder after the first stage: known data sets are collections.
 """
@@ -192,7 +192,7 @@ class RankLlmResults(Format):
 
 
 def _reported(member: Member, entry: Json, where: str) -> tuple[Reported, int]:
-    """Return the run of a line, and how many of its results are none."""
+    """Return the run of a line, and how many of its results are not numbers."""
     path = expect(entry, "file", str, where)
     name = PurePosixPath(path.replace("\\", "/")).name
     own = re.sub(r"\.(txt|trec|run|tsv)$", "", name) or "unnamed"
@@ -224,7 +224,7 @@ def _reported(member: Member, entry: Json, where: str) -> tuple[Reported, int]:
 
 
 def _first_stage(path: str) -> str:
-    """Return the retriever of the candidates, the folder of a file of rankings, or "" if it isn't named."""
+    """Return the first-stage retriever from the folder of a file of rankings, or "" if it isn't named."""
     folder = PurePosixPath(path.replace("\\", "/")).parent.name
     return "" if folder.lower() in _NO_STAGE else folder
 
@@ -251,7 +251,7 @@ def _results(entry: Json, where: str) -> Iterator[tuple[str, str, float | None]]
             raise InputError(f"{quoted(result)} is not a measure, a query and a value.", where=spot)
         measure, query, text = fields
         value: float | str = text
-        with suppress(ValueError):  # text that isn't a number is refused with its key
+        with suppress(ValueError):  # a text that isn't a number is refused with its key
             value = float(text)
         counts = _COUNTS.fullmatch(measure)
         yield measure, query, None if counts else number({"value": value}, "value", spot)

@@ -1,7 +1,7 @@
 """Runs and qrels of ranx: {query: {passage: score}} as JSON, plain or packed (.lz4, .gz), or as CBOR (.lz4).
 
-Both have one shape. The name of the file decides where it says which it is. Else scores that are small
-integers and follow no order are grades; what may be either is asked.
+Both have the same shape. The file name decides if it states which one it is. Otherwise scores that are small
+integers in no particular order are grades; if both are possible, the user is asked.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _PAIR = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(\{|[-+]?(?:\d+\.?\d*|\.\d+)(?:[e
 _MEASURE = re.compile(
     r".*@\d+.*|(?:n?dcg|map|mrr|recall|precision|hit|acc|f1|bleu|rouge).*|ap|rr|p|r", re.IGNORECASE
 )
-_LONG = 10  # From this mean number of pairs on, an unordered object of objects is taken for rankings
+_LONG = 10  # Mean number of pairs from which on an unordered object of objects is taken for rankings
 _MOST_GRADE = 5
 _COLUMNS = {"q_id": "query_id", "doc_id": "passage_id", "score": "score"}
-"""Columns that ranx writes into Parquet → ours."""
+"""Columns that ranx writes to Parquet → ours."""
 _RUN, _QRELS, _EITHER, _UNLIKELY = 0.9, 0.9, 0.85, 0.4
 
 
@@ -112,13 +112,13 @@ def _graded(member: Member) -> pl.DataFrame:
 
 @per_member
 def _confidence(member: Member) -> tuple[float, float]:
-    """Return the confidence that a file is a run, and qrels, judging by the numbers in its head."""
+    """Return the confidences that a file is a run and that it is qrels, from the numbers in its head."""
     if member.head.startswith(PARQUET):
         return 0.0, 0.0 if said_by_name(member.name) == "run" else _of_parquet(member)
     if _is_cbor(member.head):
-        return _RUN, 0.0  # ranx packs runs only
+        return _RUN, 0.0  # ranx packs only runs
     text = member.head.removeprefix(b"\xef\xbb\xbf").lstrip().decode("utf-8", "replace")
-    bare = re.sub(r"\s+", "", _TEXT.sub("S", text)).partition('"')[0]  # the end of the head cuts off a text
+    bare = re.sub(r"\s+", "", _TEXT.sub("S", text)).partition('"')[0]  # the head may end within a text
     lists = _lists(text) if text.startswith("{") else []
     numbers = [number for ranking in lists for _, number in ranking]
     tabular = all(_MEASURE.fullmatch(key) for ranking in lists for key, _ in ranking)  # a table of results
@@ -130,7 +130,7 @@ def _confidence(member: Member) -> tuple[float, float]:
 def _by_values(
     lists: Sequence[Sequence[tuple[str, str]]], values: Sequence[float], said: str | None
 ) -> tuple[float, float]:
-    """Return the confidence that lists of scores are a run, and qrels; the file name breaks ties."""
+    """Return the confidences that lists of scores are a run and qrels; the file name breaks ties."""
     whole = all(value.is_integer() for value in values)
     if said == "qrels" and whole:
         return 0.0, _QRELS
@@ -146,7 +146,7 @@ def _by_values(
 
 
 def _of_parquet(member: Member) -> float:
-    """Return the confidence that a Parquet file is qrels; ranx runs have the same columns with fractions."""
+    """Return the confidence that a Parquet file is qrels; ranx runs have the same columns with floats."""
     try:
         schema = read_table(member, "parquet", 1).rows.schema
     except InputError:
@@ -165,7 +165,7 @@ def _lists(text: str) -> list[list[tuple[str, str]]]:
 
 
 def _is_ranked(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
-    """Return whether lists are long, or scores fall as in ranx files; tables of numbers do neither."""
+    """Return whether lists are long, or scores fall as in ranx files; tables of numbers show neither."""
     pairs = sum(map(len, lists))
     return pairs >= _LONG * max(1, len(lists)) or _falls(lists)
 
@@ -177,9 +177,9 @@ def _falls(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
 
 
 def _is_cbor(head: bytes) -> bool:
-    """Return whether it begins as a map of text to a map.
+    """Return whether a file begins like a map of text to a map.
 
-    The first bytes of an item are its kind and its length.
+    The first bytes of an item give its kind and its length.
     """
     spot = 0
     for kind in (_MAP, _CBOR_TEXT, _MAP):

@@ -1,10 +1,10 @@
 """Tables of tools in which a row is a stack and columns are measures of known names.
 
 big-ann-benchmarks and ann-benchmarks (``data_export.py``): a row per algorithm, parameters and data set. A
-mean latency of 0 was not measured; of another its unit is not said. Two rows of one setting are two runs.
+mean latency of 0 was not measured; the unit of other values is unknown. Two rows of a setting are two runs.
 
 sentence-transformers' evaluators of retrieval and reranking: a row per epoch and step, columns per way of
-scoring. The data set is named in the file's name.
+scoring. The file name contains the name of the data set.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Column:
     stage: str | None = None
     factor: float = 1.0
     of: str = ""  # what distinguishes its stack from other stacks on the row
-    zero: str = ""  # why 0 isn't a value here, if so
+    zero: str = ""  # why 0 is not a value here, if so
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A row's facts about its stack."""
+    """What a row says about its stack."""
 
     label: str
     collection: str
@@ -56,7 +56,7 @@ class Told:
 class StackRows(Format):
     """A table whose rows are stacks."""
 
-    marks: ClassVar[frozenset[str]]  # columns that tell it
+    marks: ClassVar[frozenset[str]]  # columns that identify the table
     why: ClassVar[Mapping[str, str]] = {}  # columns that are left out, each with the reason
     says: ClassVar[tuple[str, ...]] = ()  # columns that `told` reads
 
@@ -73,7 +73,7 @@ class StackRows(Format):
 
     @abstractmethod
     def told(self, row: Row, member: Member) -> Told:
-        """Return a row's facts about its stack."""
+        """Return what a row says about its stack."""
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         left: list[LeftOut] = []
@@ -94,7 +94,7 @@ class StackRows(Format):
             )
 
     def _measures(self, member: Member, options: Options) -> dict[str, Column]:
-        """Return the columns of measures: those the user names, otherwise by their names."""
+        """Return the columns of measures: those the user names, or else by their names."""
         said = options.table_as(member.name)
         known = {name: self.column(name) for name in columns(member)}
         for meant, column in said.columns.items():

@@ -1,10 +1,10 @@
 """TREC runs (``qid iter docid rank score tag``) and qrels (``qid iter docid rel``), parsed like trec_eval.
 
-Fields are separated by any number of blanks or tabs, by tabs alone on a line that has enough of them: all but
-the last may hold blanks there. Elsewhere a line that could be read with such an id is refused. Lines that
-begin with ``#`` are comments; further fields are reserved by trec_eval, ignored here and counted.
+Fields are separated by any number of blanks or tabs, or by tabs alone on a line that has enough of them: then
+all fields but the last may contain blanks. Elsewhere a line that could be read with such an id is refused.
+Lines that begin with ``#`` are comments; trec_eval reserves further fields, which are ignored and counted.
 
-They become a frame without a Python loop over the lines.
+Lines become a frame without a Python loop.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Fields:
     rows: pl.DataFrame  # one text column for each wanted field, and `line`
     comments: int = 0  # lines that begin with ``#``
     longer: int = 0  # lines with more fields than wanted
-    first_longer: int = 0  # the first of them, or 0
+    first_longer: int = 0  # number of the first of them, or 0
 
 
 class _File:
@@ -45,7 +45,7 @@ class _File:
 
     def __init__(self, member: Member, kind: _Kind) -> None:
         lines = _lines(member)
-        if lines and _is_json(lines):  # whose blanks part fields by chance
+        if lines and _is_json(lines):  # its blanks separate fields only by chance
             raise InputError("A JSON object: this is not a TREC file.", where=place(member.name, lines[0][0]))
         self.member, self._kind = member, kind
         self._comments = self.longer = self._first_longer = 0
@@ -88,7 +88,7 @@ def _block(member: Member, block: Block, kind: _Kind) -> _Fields:
 def _regular(data: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
     """Read a block whose every line is the wanted fields between single blanks, or between single tabs.
 
-    Most files are like this, and need nothing but counting and searching to be known so.
+    Most files are like this, and counting and searching suffice to recognise it.
     """
     text = np.frombuffer(data, dtype=np.uint8)
     ends = text == _NEWLINE
@@ -98,18 +98,18 @@ def _regular(data: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
         if np.count_nonzero(marks) != lines * (len(columns) - 1) or any(other in data for other in others):
             continue
         marks |= ends
-        # Two of them side by side are an empty field, an empty line, or blanks around a line.
+        # Two separators side by side mean an empty field, an empty line, or blanks around a line.
         if marks[0] or (marks[1:] & marks[:-1]).any() or data[0] == _HASH or b"\n#" in data:
             return None
         rows = _parse(data, columns, mark.decode())
-        # As many separators as lines need: a line with too many stands against one with too few.
+        # The counts balance: a line with too many separators may hide one with too few.
         fits = rows.height == lines and not rows[columns[-1]].null_count()
         return rows if fits else None
     return None
 
 
 def _irregular(member: Member, data: bytes, first_line: int, kind: _Kind) -> _Fields:
-    """Read a block of any fields, blanks and tabs, comments and blank lines."""
+    """Read a block with any mix of fields, blanks and tabs, comments and blank lines."""
     columns, text = kind.columns, np.frombuffer(data, dtype=np.uint8)
     newline = text == _NEWLINE
     token = ~(_SPACE[text] | newline)
@@ -134,7 +134,7 @@ def _irregular(member: Member, data: bytes, first_line: int, kind: _Kind) -> _Fi
         where = place(member.name, first_line + int(few[0]))
         problem = f"{kind.short.format(n=int(counts[few[0]]))} The line reads {quoted(line)}."
         raise InputError(problem, where=where)
-    # One tab after each field, none before: polars then reads a plain tab-separated text.
+    # With one tab after each field and none before, polars reads a plain tab-separated text.
     kept = token | newline | before
     kept &= np.repeat(wanted, ends - starts + 1)
     tidy = np.where(token | newline, text, np.uint8(_TAB))[kept].tobytes()
@@ -151,7 +151,7 @@ def _irregular(member: Member, data: bytes, first_line: int, kind: _Kind) -> _Fi
 
 
 def _between_tabs(field: np.ndarray, begins: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
-    """Count of every line how many of its first fields between tabs hold something."""
+    """Count, for every line, how many of its first fields between tabs are not empty."""
     at = np.flatnonzero(begins)
     line = np.searchsorted(starts, at, side="right") - 1
     new = np.ones(at.size, dtype=bool)
@@ -191,13 +191,13 @@ def _refuse_long(member: Member, rows: pl.DataFrame, columns: Sequence[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Format of a file's lines."""
+    """The format of a file's lines."""
 
     columns: tuple[str, ...]
     short: str  # message for a line with too few fields
     long: str  # message for a line with too many fields, if it is unclear which they are
-    fits: str  # pattern of a longer line whose first fields are what they should be
-    shifted: str  # pattern of one that a blank in an id may have made longer
+    fits: str  # pattern of a longer line whose first fields are valid
+    shifted: str  # pattern of a line that a blank in an id may have lengthened
 
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
@@ -294,7 +294,7 @@ class MsMarcoRun(TrecRun):
             if int(rank) != next_rank.setdefault(query, 1):
                 return 0.0
             next_rank[query] += 1
-        return SURE if max(next_rank.values()) > 2 else 0.0  # a 1 after each may be a grade
+        return SURE if max(next_rank.values()) > 2 else 0.0  # a 1 after each passage may be a grade
 
     def why_not(self, probe: Archive) -> str:  # noqa: ARG002
         return ""
@@ -323,7 +323,7 @@ class Topics(Format):
         return _accounts(archives, _TOPIC.columns)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read each file; a first line that names the columns is none."""
+        """Read each file; a first line that names the columns is not a query."""
         parts = [Import(collections=collection_of(options, "imported: topics"))]
         for member in members_of(archives):
             rows = pl.concat([_topics(member, block) for block in blocks(member)])
@@ -398,7 +398,7 @@ def _refuse_qrels(member: Member) -> None:
 def _ranked(file: _File) -> Iterator[pl.DataFrame]:
     """Yield rows to be ordered: run, stage, query_id, passage_id, rank, score, line."""
     for rows in map(_completed, file.blocks()):
-        # A rank that is not an integer isn't an error: trec_eval ignores the column; the scores decide.
+        # A rank that is not an integer isn't an error: trec_eval ignores the column, and the scores decide.
         rank = pl.col("rank").cast(pl.Int64, strict=False)
         _refuse_shifted(rows.filter(rank.is_null() | (pl.col("passage_id") == "Q0")), file.member.name)
         yield rows.with_columns(
@@ -407,13 +407,13 @@ def _ranked(file: _File) -> Iterator[pl.DataFrame]:
 
 
 def _completed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return lines of a run with all fields: those of MS MARCO have no tag and no score."""
+    """Return lines of a run with all fields; those of MS MARCO lack a tag and a score."""
     absent = {"run": pl.lit(""), "iteration": pl.lit(""), "score": pl.lit(None, pl.String)}
     return rows if "score" in rows.columns else rows.with_columns(**absent)
 
 
 def _refuse_shifted(rows: pl.DataFrame, name: str) -> None:
-    """Refuse lines whose fields stand one further, since an id holds a blank and the tag is missing."""
+    """Refuse lines whose fields are shifted by one because an id contains a blank and the tag is missing."""
     number = {column: pl.col(column).cast(pl.Float64, strict=False).is_not_null() for column in _RUN.columns}
     bad = rows.filter(number["run"] & (~number["rank"] & number["score"] | (pl.col("passage_id") == "Q0")))
     problem = "The rank is {rank}, the score {score} and the tag {run}: an id may hold a blank."
@@ -441,7 +441,7 @@ def _confidence(probe: Archive, good: Callable[[list[str]], bool], fields: int) 
     lines = [_fields(line, fields) for _, line in numbered]
     share = sum(map(good, lines)) / len(lines)
     first, second = lines[0], lines[1] if len(lines) > 1 else []
-    # Words in the first line if the others have numbers make it a table.
+    # Words in a first line above numbers make the file a table.
     if share >= 0.5 and (good(first) or len(first) != len(second)):
         return SURE if share >= 0.9 else LIKELY
     near = sum(abs(len(line) - fields) <= 1 for line in lines) / len(lines)

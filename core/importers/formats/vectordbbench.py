@@ -1,16 +1,16 @@
 """Results of VectorDBBench: ``result_*.json`` with one entry per database, index and case.
 
-Latencies are seconds of one search request at a time, with vectors that are ready-made: nothing is embedded.
-Recall and nDCG are against the exact nearest neighbours, unless the case searches texts (it has an MRR then).
-What a stage that did not run left at 0 is missing, not 0. A label that is absent stands for ":)", done, as in
-the tool; entries with another one failed.
+Latencies are seconds of one search request at a time, with ready-made vectors: nothing is embedded.
+Recall and nDCG are against the exact nearest neighbours, unless the case searches texts (it then has an MRR).
+A 0 from a stage that did not run means missing, not 0. An absent label stands for ":)", done, as in
+the tool; entries with another label failed.
 
-A streaming case searches while vectors are inserted: each of its stages, by the percent that was loaded, is a
-run (above 100: after the index was optimised). Its recall is computed against the neighbours in all vectors.
+A streaming case searches while vectors are inserted: each of its stages, by the percentage loaded, is a run
+(above 100: after the index was optimised). Its recall is computed against the neighbours in all vectors.
 
-What a case searches is its collection: data and filter. What it returns beside ids (its payload) is an
-axis of the stack; the concurrencies and stages of its test are neither. A label of a database names how it is
-deployed, an axis too: it is not the machine that timed.
+The data and filter of a case are its collection. What it returns beside ids (its payload) is an
+axis of the stack; the concurrencies and stages of its test are not. A database's label says how it is
+deployed, which is also an axis, but not the machine that timed it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from core.importers.settings import kept
 from core.records import canonical_json, short_hash
 
 _DONE = ":)"
-_PRICES, _PRICED = "dbPrices", 0.45  # The tool's file of prices; what it resembles by its name alone
+_PRICES, _PRICED = "dbPrices", 0.45  # The tool's price file; its resemblance by name alone
 _DEFAULT_K = 100
 _FAILED = 'entries with another label than ":)": they failed, and their zeros are no results'
 _IDLE = "entries without a search (a load, or a capacity case)"
@@ -42,10 +42,10 @@ _CASES: Mapping[int, str] = {
     12: "Performance1536D500K1P", 13: "Performance1536D5M1P", 14: "Performance1536D500K99P",
     15: "Performance1536D5M99P", 50: "Performance1536D50K",
 }  # fmt: skip
-_SIZED = "Small Cohere (768dim, 100K)"  # The data of a streaming case that does not say them
+_SIZED = "Small Cohere (768dim, 100K)"  # The data of a streaming case that does not state them
 _FILTERS = {"label_percentage": "Label-Filter", "filter_rate": "Int-Filter"}
-_SMALL = {300, 400}  # Cases with a filter that may not say their data either
-_STREAMING, _RATE = 200, 500  # Its case_id, and the rows a second that it inserts where it does not say it
+_SMALL = {300, 400}  # Cases with a filter that need not state their data either
+_STREAMING, _RATE = 200, 500  # Its case_id, and the rows inserted per second if it does not state them
 _STAGES = "st_search_stage_list"
 _LOADED = 100  # Percent
 _STAGED = {
@@ -59,11 +59,11 @@ _PARTLY = (
 _INDEXES = {"FLAT": "flat", "HNSW": "hnsw-f32"}
 _LATENCIES = {"serial_latency_p95": "latency_p95", "serial_latency_p99": "latency_p99"}
 _QUALITY = {"recall": ("ANN-Recall", "R"), "ndcg": ("ANN-nDCG", "nDCG"), "mrr": ("ANN-RR", "RR")}
-"""Key → the measure against exact neighbours, and against judgements (cases that search texts)."""
+"""Key → the measure against exact neighbours, and the one against judgements (cases that search texts)."""
 _NOT_INDEX = {"index", "metric_type", "use_partition_key"}
 _PAYLOAD, _DATA = "payload_profile", "dataset_with_size_type"
 _TESTED = {_PAYLOAD, "concurrencies", "search_stages", "optimize_after_write", "read_dur_after_write"}
-"""Parameters of a case that change nothing of what is searched."""
+"""Parameters of a case that do not affect what is searched."""
 _BOARD = (
     "db", "db_name", "db_label", "label", "case", "dataset", "filter_ratio", "qps", "qp$", "latency", "recall"
 )  # fmt: skip
@@ -115,13 +115,13 @@ class VectorDbBench(Format):
         return "it holds prices of databases, no results"
 
     def mine(self, probe: Archive) -> tuple[Member, ...]:
-        """Return results, and tables of prices of the same databases, which hold no results."""
+        """Return results, and price tables for the same databases, which hold no results."""
         results = [member for member in probe.members if self.kind(member)]
         names = {name for member in results for name in re.findall(rb'"db"\s*:\s*"([^"\\]+)"', member.head)}
         return tuple(member for member in probe.members if member in results or _is_prices(member, names))
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read the entries that are done."""
+        """Read the completed entries."""
         reports: list[Reported] = []
         left: list[LeftOut] = []
         for member in members_of(archives):

@@ -1,7 +1,7 @@
-"""Databases of SQLite, untrusted.
+"""Untrusted SQLite databases.
 
-One is opened read-only and immutable, a copy of it unless it lies on this disk as it is. Nothing that it
-defines may run, and how long a query may take is bounded.
+A database is opened read-only and immutable, from a copy unless it is a plain file on this disk. Nothing that
+it defines may run, and the time of a query is bounded.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from core.importers.read.text import shown
 
 MAGIC = b"SQLite format 3\0"
 _MOST_STEPS = 2_000
-_STEP = 1_000_000  # Instructions of the database's machine between two looks at how long a query has run
+_STEP = 1_000_000  # Instructions of the database's machine between two checks of a query's running time
 
 
 @contextmanager
 def database(member: Member) -> Iterator[tuple[sqlite3.Connection, tuple[str, ...]]]:
-    """Open the file, or a copy of what is packed, for reading only; with it what is to be said of that."""
+    """Open the file, or a copy of its unpacked content, read-only; yield it with notes on this."""
     with tempfile.TemporaryDirectory(prefix="clq-") as folder:
         path = member.path
         notes: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ def database(member: Member) -> Iterator[tuple[sqlite3.Connection, tuple[str, ..
 
 
 def _guard(connection: sqlite3.Connection, member: Member) -> None:
-    """Let nothing run that the file defines, and no query for ever."""
+    """Prevent anything that the file defines from running, and any query from running for ever."""
     steps = count(1)
     connection.set_progress_handler(lambda: int(next(steps) > _MOST_STEPS), _STEP)
     connection.text_factory = lambda data: data.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Header of a table that does not begin with it: titles above, merged cells over groups, levels of pandas."""
+"""Headers that are not in a table's first line: titles above, merged cells over groups, levels of pandas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 MOST_ROWS = 12
-"""Rows in which a header is looked for."""
+"""Rows in which a header is searched."""
 _NUMBER = re.compile(r"[-+$€£]?\s*\d[\d.,\s]*(?:[eE][+-]?\d+)?\s*%?")
 _NARROW = 3  # Columns from which on a row with a single cell is a title
 
@@ -21,8 +21,8 @@ def headed(records: Sequence[Sequence[str | None]]) -> tuple[list[str], int] | N
         records: Its first rows.
 
     Returns:
-        Names of the columns, those of two levels as pandas flattens them (``('nDCG@10', 'bm25')``), and how
-        many rows it spans, including those above. None if the first row is the header, or none is found.
+        Names of the columns (two levels as pandas flattens them, ``('nDCG@10', 'bm25')``), and how many rows
+        the header spans, including those above it. None if the first row is the header, or none is found.
     """
     width = max(map(len, records), default=0)
     rows = [[(cell or "").strip() for cell in record] + [""] * (width - len(record)) for record in records]
@@ -38,14 +38,14 @@ def headed(records: Sequence[Sequence[str | None]]) -> tuple[list[str], int] | N
 
 
 def _prose(records: Sequence[Sequence[str | None]]) -> int:
-    """Return how many first rows are sentences: a blank follows each of their commas, and none below."""
+    """Return how many first rows are prose: a blank follows each of their commas, unlike in rows below."""
     blank = [[(cell or "")[:1] == " " for cell in record[1:] if (cell or "").strip()] for record in records]
     first = next((at for at, cells in enumerate(blank) if cells and not all(cells)), len(blank))
     return 0 if any(any(cells) for cells in blank[first:]) else first
 
 
 def _named_below(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the second row names the columns that the first one puts into groups of one each."""
+    """Return whether the second row names the columns that the first one groups, one per group."""
     upper, lower = rows[0], rows[1]
     if (upper[0] and lower[0]) or not all(lower[1:]) or _numeric(lower) or len(rows) < _NARROW:
         return False
@@ -53,12 +53,12 @@ def _named_below(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def headed_lines(lines: Sequence[str], delimiter: str) -> tuple[list[str], int] | None:
-    """Find it in lines of text; see `headed`."""
+    """Find the header in lines of text; see `headed`."""
     first = list(lines[:MOST_ROWS])
     with suppress(csv.Error):
         reader = csv.reader(first, delimiter=delimiter, strict=True)
         records = list(reader)
-        if len(records) == len(first):  # no cell goes over several lines
+        if len(records) == len(first):  # no cell spans several lines
             return headed(records)
     return None
 
@@ -82,7 +82,7 @@ def _cells(line: str, mark: str) -> int:
 
 
 def _levels(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
-    """Return names of columns that two rows say, and how many rows that takes; none if they say none."""
+    """Return the column names that two rows form, and how many rows that takes; none if they form none."""
     upper, lower, third = rows[0], rows[1], rows[2] if len(rows) > 2 else ()
     if _numeric(lower) or _numeric(upper):
         return [], 0

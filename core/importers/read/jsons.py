@@ -1,8 +1,8 @@
-"""Untrusted JSON of foreign tools: read whole, checked, and taken apart with types.
+"""Untrusted JSON of foreign tools, read whole, checked, and taken apart by type.
 
-What Python's own reader lets pass is refused here with the file and the key: nesting that would exhaust the
-stack, a key that stands twice in an object, halves of characters that no file can hold. NaN is what many
-tools write for "no number" and means missing; an infinite number is refused where a number is taken.
+What Python's own reader accepts is refused here with the file and the key: nesting that would exhaust the
+stack, a key that occurs twice in an object, halves of characters that no file can hold. Many tools write NaN
+for "no number", so it means missing; an infinite number is refused wherever a number is read.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Value = TypeVar("Value", str, int, float, bool, Json, list[Any])
 
 MOST_BYTES = 512 * MIB  # Largest JSON file that is read whole; it takes several times its size in memory
 MOST_LOOKED_AT = 16 * MIB  # Largest file, unpacked, in which a syntax error is located
-MOST_HELD = 2 * GIB  # What the values of one JSON text may take in memory, about
-_HELD = {b"[": 72, b"{": 72, b'"': 30, b",": 8}  # Bytes that a value takes for one of these
+MOST_HELD = 2 * GIB  # Approximate memory that the values of one JSON text may take
+_HELD = {b"[": 72, b"{": 72, b'"': 30, b",": 8}  # Bytes in memory for each occurrence of these
 DEEPEST = 60  # Deepest nesting; result files of the field have fewer than ten levels
 _LARGEST = 1 << 63
 _KINDS: Mapping[type, str] = {
@@ -52,7 +52,7 @@ def read_object(member: Member) -> Json:
 
 
 def too_large(member: Member, most: int) -> InputError:
-    """Return the error for a file that has to be held in memory and is too large for that."""
+    """Return the error for a file that has to be held in memory but is too large for that."""
     problem = f"A JSON file of more than {most // MIB:,} MiB is not read."
     return InputError(problem, where=member.name, do="Offer it in parts.")
 
@@ -62,10 +62,10 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
 
     Args:
         name: File (and key), for messages.
-        line: Where the text stands, if it is one line of a file.
+        line: Line number of the text, if it is one line of a file.
 
     Raises:
-        InputError: As for `read_json`.
+        InputError: As in `read_json`.
     """
     _check_held(data, place(name, line))
     try:
@@ -91,7 +91,7 @@ def not_json(error: ValueError) -> str:
 
 
 def without_nan(value: object) -> object:
-    """Return a JSON value with null for NaN, which is how many tools write "no number"."""
+    """Return a JSON value with null for NaN, which many tools write for "no number"."""
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, dict):
@@ -100,7 +100,7 @@ def without_nan(value: object) -> object:
 
 
 def _check_held(data: bytes | str, where: str) -> None:
-    """Refuse what takes too much memory once it is read: an empty list takes thirty times its text."""
+    """Refuse a text that takes too much memory once parsed: an empty list takes thirty times its text."""
     if len(data) * max(_HELD.values()) > MOST_HELD:
         text = data.encode("utf-8", "replace") if isinstance(data, str) else data
         held = sum(text.count(mark) * size for mark, size in _HELD.items())
@@ -112,9 +112,9 @@ def _check_held(data: bytes | str, where: str) -> None:
 
 
 def broken(member: Member) -> InputError | None:
-    """Return where a file that begins as JSON stops being it.
+    """Return the error that locates where a file that begins as JSON stops being valid.
 
-    None if it is sound, large, or not JSON at all.
+    The result is None if the file is sound, large, or not JSON at all.
     """
     lines = head_lines(member, 1)
     if not lines or lines[0].lstrip()[:1] not in ("{", "[") or exceeds(member, MOST_LOOKED_AT):
@@ -128,7 +128,7 @@ def broken(member: Member) -> InputError | None:
 
 
 def exceeds(member: Member, most: int) -> bool:
-    """Return whether a file holds more bytes than that, unpacked, reading only slightly more than that."""
+    """Return whether a file unpacks to more than this many bytes, reading only slightly more than that."""
     with member.stream() as stream:
         return len(stream.read(most + 1)) > most
 
@@ -141,7 +141,7 @@ def _object(line: str) -> bool:
 
 
 def json_rows(member: Member, most: int | None = None) -> Iterator[tuple[int, Json]]:
-    """Yield objects of a file of JSON lines, each with its line, one at a time; blank lines do not count."""
+    """Yield the objects of a JSON lines file one at a time, each with its line; blank lines are skipped."""
     read = 0
     for block in blocks(member):
         read += len(block.data)
@@ -157,7 +157,7 @@ def json_rows(member: Member, most: int | None = None) -> Iterator[tuple[int, Js
 
 
 def once(pairs: list[tuple[str, Any]]) -> Json:
-    """Return an object of the keys and values that `json.loads` found; refuse a key that stands twice."""
+    """Return an object of the pairs that `json.loads` found; refuse a key that occurs twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         keys = sorted(key for key, _ in pairs)
@@ -167,7 +167,7 @@ def once(pairs: list[tuple[str, Any]]) -> Json:
 
 
 def _check(value: object, where: str, *, halves: bool) -> None:
-    """Refuse deep nesting, and texts that cannot be written to a file, level by level."""
+    """Refuse, level by level, deep nesting and texts that cannot be written to a file."""
     level = [value]
     for _ in range(DEEPEST):
         below: list[Any] = []
@@ -207,7 +207,7 @@ def expect(holder: object, key: str, kind: type[Value], where: str) -> Value:
 
 
 def optional(holder: object, key: str, kind: type[Value], where: str) -> Value | None:
-    """Do as `expect`, but return None if the key is not there or its value is null."""
+    """Do as `expect`, but return None if the key is absent or its value is null."""
     if not isinstance(holder, dict):
         raise InputError(f"It is {kind_of_value(holder)}, not an object.", where=where)
     value = holder.get(key)
@@ -292,7 +292,7 @@ def plain(value: Json, text_limit: int = ..., depth: int = ...) -> Json: ...
 @overload
 def plain(value: object, text_limit: int = ..., depth: int = ...) -> object: ...
 def plain(value: object, text_limit: int = 2_000, depth: int = DEEPEST) -> object:
-    """Return a JSON value as it may be kept in a manifest: NaN and infinite numbers as None, long texts cut.
+    """Return a JSON value for a manifest: NaN and infinite numbers as None, long texts cut.
 
     Halves of characters, which no file can hold, become question marks.
     """
@@ -313,7 +313,7 @@ def _writable(text: str) -> str:
 
 
 def objects(member: Member, *path: str, most: int | None = None) -> Iterator[tuple[str, Json]]:
-    """Yield the objects of a file with where each stands, in order."""
+    """Yield the objects of a file with their locations, in order."""
     head = member.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not head.startswith(b"[") and not path:
         for line, value in json_rows(member, most):
@@ -339,12 +339,12 @@ _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:,])|(-?\d[\d.eE+-]*|NaN|-?Inf
 
 @per_member
 def outline(member: Member) -> Mapping[str, frozenset[str]]:
-    """List paths of keys in the first 64 KiB of JSON or of JSON lines, each with the kinds of its values.
+    """List the key paths in the first 64 KiB of JSON or JSON lines, each with the kinds of its values.
 
     Lists are part of a path as ``[]``: ``{"testCases": [{"input": "x"}]}`` gives ``testCases`` → list,
     ``testCases[]`` → object, ``testCases[].input`` → text; the path of the whole value is "". Kinds: object,
-    list, text, number, flag, null. Empty if it does not look like JSON. A head that was cut off is no
-    problem; what is malformed further on is not seen.
+    list, text, number, flag, null. Empty if it does not look like JSON. A head that is cut off is no
+    problem; errors further on are not seen.
     """
     text = member.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text[:1] not in (b"{", b"["):

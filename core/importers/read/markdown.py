@@ -1,4 +1,4 @@
-"""Tables of Markdown pages: their rows as cells without marks, and each as a separate table (CSV)."""
+"""Tables of Markdown pages: rows as cells without markup, and each table as a separate CSV file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FENCE = ("```", "~~~")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table of a page."""
+    """A row of a table on a page."""
 
     line: int
     cells: list[str]
@@ -37,12 +37,12 @@ class Grid:
 
     @property
     def names(self) -> list[str]:
-        """Names of its rows."""
+        """The names of its rows."""
         return [row.cells[0] for row in self.rows]
 
 
 def grids(lines: Sequence[str]) -> Iterator[Grid]:
-    """Yield the tables of a page: a row with a rule below it, and the rows until a line that is none."""
+    """Yield the tables of a page: a row with a rule below it, and the rows until the first other line."""
     heading, fenced, at = "", False, 0
     while at < len(lines):
         text = lines[at].strip()
@@ -75,7 +75,7 @@ def _plain(text: str) -> str:
 
 
 def is_page(member: Member) -> bool:
-    """Return whether a file is a Markdown page with a table: by its name, or because it is just a table."""
+    """Return whether a file is a Markdown page with a table: by its name, or by being only a table."""
     lines = head_lines(member, 5_000)
     filled = [line for line in lines if line.strip()]
     alone = len(filled) > 2 and _is_rule(filled[1]) and all(line.lstrip().startswith("|") for line in filled)

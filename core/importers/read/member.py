@@ -1,4 +1,4 @@
-"""A readable file of an offer, and archives of them, bounded however packed; and how far reading them is."""
+"""A readable file of an offer, and archives of such files, bounded however packed; and reading progress."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Progress:
     """Progress of an import, updated at every step.
 
     Args:
-        tell: Called with this; often, so that it should take no time.
+        tell: Called with this object; it is called often, so it should take no time.
 
     Attributes:
-        stage: What is being done, in a few words.
+        stage: The present activity, in a few words.
         read: Stored bytes that were read.
         total: Stored bytes that were offered; 0 while that is unknown.
-        rows: Rows that were read of rankings.
+        rows: Rows of rankings that were read.
     """
 
     def __init__(self, tell: Callable[[Progress], None]) -> None:
@@ -45,29 +45,29 @@ class Progress:
 
     @property
     def read(self) -> int:
-        """Stored bytes that were read, of all files; what is read twice counts once."""
+        """Stored bytes that were read, over all files; bytes that are read twice count once."""
         return min(self.total, sum(self._at.values())) if self.total else sum(self._at.values())
 
     def at(self, name: str, position: int) -> None:
-        """Note that a file was read up to a position."""
+        """Record that a file was read up to a position."""
         if position > self._at.get(name, 0):
             self._at[name] = position
             self._tell(self)
 
     def more(self, rows: int) -> None:
-        """Note that rows were read."""
+        """Record that rows were read."""
         self.rows += rows
         self._tell(self)
 
     def step(self, stage: str) -> None:
-        """Note that something else is being done now."""
+        """Record that another activity has begun."""
         self.stage = stage
         self._tell(self)
 
 
 @contextmanager
 def watched(progress: Progress | None) -> Iterator[None]:
-    """Let whatever is read here tell its progress."""
+    """Report the progress of everything that is read within the block."""
     token = _CURRENT.set(progress)
     try:
         yield
@@ -76,7 +76,7 @@ def watched(progress: Progress | None) -> Iterator[None]:
 
 
 def current() -> Progress | None:
-    """Return whom to tell, if anybody."""
+    """Return the progress to report to, or None."""
     return _CURRENT.get()
 
 
@@ -97,8 +97,8 @@ _ENDINGS = (
 class Limits:
     """Bounds on untrusted input."""
 
-    total_bytes: int = 16 * GIB  # Most bytes one offer may unfold to
-    # Most bytes that one stored byte may unfold to, judged once more than `grace_bytes` came out
+    total_bytes: int = 16 * GIB  # Most bytes that an offer may unfold to
+    # Most bytes that one stored byte may unfold to, checked once more than `grace_bytes` came out
     ratio: int = 200
     # Unfolded bytes that are fine at any ratio (a small file of one repeated line)
     grace_bytes: int = 64 * MIB
@@ -109,7 +109,7 @@ class Limits:
     block_bytes: int = 16 * MIB  # How much text is taken into memory at a time while streaming
     # Text of a table that is read at once; a larger one of rankings is read in blocks
     table_bytes: int = 128 * MIB
-    # Rows of rankings that one offer holds in memory; those beyond wait on disk
+    # Rows of rankings that an offer holds in memory; further rows wait on disk
     rows_in_memory: int = 3_000_000
 
 
@@ -117,8 +117,8 @@ class Limits:
 class Member:
     """One readable file of an offer."""
 
-    name: str  # what messages call it, for example ``beir.zip/qrels/test.tsv``
-    relative: str  # its place within the offer, for example ``qrels/test.tsv``
+    name: str  # its name in messages, for example ``beir.zip/qrels/test.tsv``
+    relative: str  # its path within the offer, for example ``qrels/test.tsv``
     size: int  # stored size in bytes
     limits: Limits  # bounds on reading it
     opener: Callable[[], BinaryIO] = field(repr=False, compare=False)  # opens the stored bytes
@@ -127,7 +127,7 @@ class Member:
 
     @contextmanager
     def stream(self) -> Iterator[BinaryIO]:
-        """Open the content, its packing undone; reading more than the limits allow raises `InputError`."""
+        """Open the unpacked content; reading more than the limits allow raises `InputError`."""
         with ExitStack() as stack:
             with sound(self.name):
                 stored = stack.enter_context(self.opener())
@@ -142,9 +142,9 @@ class Member:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the content (BLAKE2b, 32 hexadecimal digits); packing a file does not change it.
+        """Hash of the unpacked content (BLAKE2b, 32 hexadecimal digits).
 
-        A file that was read to its end has been hashed on the way and is not read again.
+        A file that was read to its end was hashed on the way and is not read again.
         """
         with self.stream() as stream:
             while stream.read(MIB):
@@ -172,7 +172,7 @@ class Member:
 
 
 def per_member(look: Callable[[Member], _T]) -> Callable[[Member], _T]:
-    """Look at a member once: every format asks the same of every file, several times."""
+    """Cache a function of a member: every format asks the same of every file, several times."""
 
     def seen(member: Member) -> _T:
         if look not in member.seen:
@@ -184,11 +184,11 @@ def per_member(look: Callable[[Member], _T]) -> Callable[[Member], _T]:
 
 @dataclass(frozen=True)
 class Archive:
-    """One thing that a user offered: a file, a folder or an archive."""
+    """One offered thing: a file, a folder or an archive."""
 
     name: str  # file or folder name
     members: tuple[Member, ...]  # its files, sorted by name
-    parent: str = ""  # name of the folder that holds it, where that is known
+    parent: str = ""  # name of the folder that holds it, if known
     skipped: tuple[str, ...] = ()  # names of links and clutter that were not read
 
     @property
@@ -202,7 +202,7 @@ class Archive:
 
 
 def members_of(archives: Iterable[Archive]) -> list[Member]:
-    """Return all files of what was offered."""
+    """Return all files of some archives."""
     return [member for archive in archives for member in archive.members]
 
 
@@ -217,7 +217,7 @@ def head_lines(member: Member, most: int = 200) -> list[str]:
 
 
 def first_is_cut(member: Member) -> bool:
-    """Return whether a first line of JSON is longer than the head that formats are recognised by."""
+    """Return whether a first line of JSON is longer than the head by which formats are recognised."""
     begins = member.head.lstrip()[:1] in (b"{", b"[")
     return begins and len(member.head) >= HEAD_BYTES and b"\n" not in member.head.strip()
 
@@ -227,14 +227,14 @@ def _lines(member: Member) -> list[str]:
     if b"\0" in member.head:
         return []
     lines = member.head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    # What follows the last line end is nothing, or a line that was cut off; keep it if it is all there is.
+    # After the last line end comes nothing, or a line that was cut off; keep it if it is all there is.
     whole = len(member.head) < HEAD_BYTES and lines[-1]
     complete = lines if whole else lines[:-1] or lines
     return [line.decode("utf-8", "replace").rstrip("\r") for line in complete]
 
 
 class _Bounded(io.RawIOBase):
-    """Counts and hashes what comes out of a possibly compressed file and stops it beyond the limits."""
+    """A stream that counts and hashes what comes out of a file, and stops beyond the limits."""
 
     def __init__(self, inner: BinaryIO | gzip.GzipFile, stored: BinaryIO, member: Member) -> None:
         super().__init__()
@@ -278,7 +278,7 @@ def sound(name: str) -> Iterator[None]:
 
 
 def check_unfolded(name: str, unfolded: int, stored: int, limits: Limits) -> None:
-    """Refuse what unfolds to more than the limits allow."""
+    """Refuse a file that unfolds to more than the limits allow."""
     do = "If the file is meant to be so, unpack it and offer the files in parts."
     if unfolded > limits.total_bytes:
         raise InputError(f"It unfolds to more than {limits.total_bytes:,} bytes.", where=name, do=do)

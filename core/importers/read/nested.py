@@ -1,4 +1,4 @@
-"""Rows of a JSON file that is one value: a list of objects, below a key or not, or an object a stack."""
+"""Rows of a JSON file that is one value: a list of objects, possibly below a key, or an object per stack."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from core.importers.read.jsons import Json
 from core.importers.read.text import listed
 
 _USUAL = ("results", "rows", "data", "records", "items", "runs", "stacks", "experiments", "evaluations")
-"""Keys below which rows stand, where others hold lists of objects as well."""
-_STACK = "stack"  # Column of what was a key
+"""Keys under which rows are found, even if others hold lists of objects as well."""
+_STACK = "stack"  # Column made of keys
 
 
 def rows_in(value: object, name: str) -> tuple[list[Json], tuple[str, ...]]:
     """Return the rows that a JSON value holds, possibly none, and the keys beside them.
 
     Args:
-        value: A list of objects; an object with one such list; or an object with the figures of a stack below
-            its name.
+        value: A list of objects; an object with one such list; or an object with the figures of each stack
+            below the stack's name.
         name: File, for messages.
 
     Raises:
@@ -44,7 +44,7 @@ def _but(value: Json, taken: str) -> tuple[str, ...]:
 
 
 def _by_key(value: Json, name: str) -> tuple[list[Json], tuple[str, ...]]:
-    """Return the rows of an object without lists of them: itself, or one for each of its keys."""
+    """Return the rows of an object without lists of objects: itself, or one for each of its keys."""
     objects = {key: below for key, below in value.items() if isinstance(below, dict) and below}
     deep = [key for key, below in objects.items() if all(isinstance(each, dict) for each in below.values())]
     if len(deep) == 1 and (len(objects) == 1 or deep[0].lower() in _USUAL):

@@ -1,7 +1,7 @@
 """Human-readable numbers: decimal commas, separators of thousands, percent and dollar signs.
 
-A column is read in one way; where some cells have a decimal comma and others a point, each says which.
-What cells leave open (``1,200`` is 1200 or 1.2) is for the user to say.
+A column is read in one way; if some cells have a decimal comma and others a point, each cell decides.
+If cells are ambiguous (``1,200`` is 1200 or 1.2), the user decides.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Reading = Literal["decimal-comma", "thousands", "percent", "share"]
 """How a column is read: 1,5 is 1.5; 1,500 is 1500; 41.2 is 41.2 %; 0.91 is a share, and 85 is 85 %."""
 READINGS: tuple[Reading, ...] = get_args(Reading)
 Kind = Literal["share", "price", "any", "figure", "plain", "whole"]
-"""A column that may be in percent, in dollars, in either, in neither; the last two are no figures, so that a
-word such as NaN is no empty cell, and one of them holds whole numbers only."""
+"""Whether a column may be in percent, in dollars, in either, or in neither; the last two are not figures, so
+that a word such as NaN is not an empty cell, and "whole" holds only whole numbers."""
 SAID: Mapping[Reading, str] = {
     "decimal-comma": "decimal comma, point between thousands",
     "thousands": "decimal point, comma between thousands",
@@ -34,15 +34,15 @@ _GROUPS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"  # 1.2, or 1200 in a table with decim
 _COMMA = rf"(?:{_GROUPS}|[+-]?\d*),\d+(?:[eE][+-]?\d+)?|{_GROUPS}|[+-]?\d+(?:[eE][+-]?\d+)?"
 _THOUSANDS = rf"[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?|{_NUMBER}"
 _EITHER = r"[+-]?[1-9]\d{0,2},\d{3}"
-_POINT = r"^[+-]?(?:0|\d{4,})?\.\d|^[+-]?\d+\.(?:\d{1,2}(?:\D|$)|\d{4})"  # which can only be that of decimals
-_OPEN = r"[+-]?[1-9]\d{0,2}[.,]\d{3}"  # whose sign is ambiguous in a single cell
+_POINT = r"^[+-]?(?:0|\d{4,})?\.\d|^[+-]?\d+\.(?:\d{1,2}(?:\D|$)|\d{4})"  # can only be a decimal point
+_OPEN = r"[+-]?[1-9]\d{0,2}[.,]\d{3}"  # its sign is ambiguous in a single cell
 _BY_COMMA = r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*),\d+|[+-]?[1-9]\d{0,2}(?:\.\d{3}){2,}"
 _BETWEEN = r"(\d)[ \u00a0\u2009\u202f'’_](\d{3})\b"  # 1 200, 1'200
 _DOLLARS, _PERCENT = r"(?i)(?:us)?\$|\busd\b", r"\s*%$"
 _FOREIGN = r"[€£¥₹]|(?i)\b(?:eur|gbp|chf)\b"
 NOTHING = ("nan", "na", "n/a", "#n/a", "none", "null", "<na>", "nat", "-", "–", "—")
 _TRUTHS: Mapping[str, str] = {"true": "1", "yes": "1", "false": "0", "no": "0"}
-"""Words for whether something holds, where all cells of a measure are such."""
+"""Words for true and false, if all cells of a measure are such words."""
 _SHOWN = 3
 _SCALES: tuple[Reading, ...] = ("percent", "share")
 
@@ -51,7 +51,7 @@ def readings(pairs: Sequence[str]) -> dict[str, Reading]:
     """Parse options such as ``latency=thousands`` into column → reading; a name may contain an equals sign.
 
     Raises:
-        InputError: A pair is none, or its reading is unknown.
+        InputError: A pair has no equals sign, or its reading is unknown.
     """
     chosen: dict[str, Reading] = {}
     for pair in pairs:
@@ -69,8 +69,8 @@ class Open:
     """A column whose numbers can be read in two ways."""
 
     column: str
-    cells: tuple[str, ...]  # its first cells that are open, as they stand
-    ways: Mapping[Reading, tuple[str, ...]]  # what these cells would be
+    cells: tuple[str, ...]  # its first ambiguous cells, unchanged
+    ways: Mapping[Reading, tuple[str, ...]]  # these cells in each reading
 
     def says(self, way: Reading) -> str:
         """Describe the signs in these cells in one reading, or the numbers."""
@@ -104,22 +104,22 @@ class OpenNumbersError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Conversion of one column's cells into plain numbers."""
+    """The conversion of one column's cells into plain numbers."""
 
     kind: Kind
-    commas: Reading | None = None  # what commas and dots are
+    commas: Reading | None = None  # the meaning of commas and dots
     percent: bool = False  # whether its numbers are percent
     mixed: bool = (
-        False  # whether each cell by itself settles what its comma or point is; `commas` of cells that don't
+        False  # whether each cell by itself settles its comma or point; `commas` applies to cells that don't
     )
     truths: bool = False  # whether its cells are true or false
 
     def bare(self, cells: pl.Series) -> pl.Series:
-        """Return the cells without the signs that the column may have, and blanks between thousands."""
+        """Return the cells without signs that the column may have, and blanks between thousands."""
         if self.truths:
             return cells.str.to_lowercase().replace_strict(_TRUTHS, default=None, return_dtype=pl.String)
         cleaned = cells.str.replace("\u2212", "-", literal=True).str.replace_all(_BETWEEN, "$1$2")
-        cleaned = cleaned.str.replace_all(_BETWEEN, "$1$2")  # of three groups the second is left
+        cleaned = cleaned.str.replace_all(_BETWEEN, "$1$2")  # the second of three groups is left
         if self.kind in ("price", "any"):
             cleaned = cleaned.str.replace(_DOLLARS, "")
         if self.kind in ("share", "any"):
@@ -130,7 +130,7 @@ class Way:
         return pl.select(pl.when(~cleaned.str.to_lowercase().is_in(NOTHING)).then(cleaned)).to_series()
 
     def plain(self, cells: pl.Series) -> pl.Series:
-        """Return the cells as plain numbers; one that does not fit is left unchanged, to be refused."""
+        """Return the cells as plain numbers; a cell that does not fit stays unchanged, to be refused."""
         bare = self.bare(cells)
         by_comma = bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
         by_point = bare.str.replace_all(",", "", literal=True)
@@ -155,15 +155,15 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Conversion of a table's numeric columns."""
+    """The conversion of a table's numeric columns."""
 
-    ways: Mapping[str, Way] = field(default_factory=dict)  # of columns that are not plain numbers
+    ways: Mapping[str, Way] = field(default_factory=dict)  # for columns that are not plain numbers
     notes: tuple[str, ...] = ()
     open: tuple[Open, ...] = ()
 
     @property
     def percent(self) -> frozenset[str]:
-        """The columns whose numbers are percent."""
+        """The columns whose numbers are in percent."""
         return frozenset(column for column, way in self.ways.items() if way.percent)
 
     def read(self, table: Table) -> Table:
@@ -183,13 +183,13 @@ def numbers_in(
 
     Args:
         kinds: Columns that hold numbers.
-        said: What the user said of columns; of others there is nothing.
-        asking: Whether columns that are open are refused; else they are left unchanged.
+        said: The user's readings of columns; other columns have none.
+        asking: Whether ambiguous columns are refused; otherwise they are left unchanged.
         name: File.
 
     Raises:
         OpenNumbersError: Columns can be read in two ways.
-        InputError: A price is in another currency than dollars, or only some cells have a percent sign.
+        InputError: A price is in a currency other than dollars, or only some cells have a percent sign.
     """
     texts = table.taking({column: column for column in kinds})
     plain = _decimals(
@@ -211,12 +211,12 @@ def numbers_in(
     pointed = plain or any(_any(cells, _POINT) for cells in bare.values())
     if by_comma or not pointed:  # so that 1.200 may be 1200
         rest = [column for column in ways if column in asked and column not in comma | thousands | mixed]
-        if not by_comma:  # no cell of the table tells what its points are
+        if not by_comma:  # no cell of the table shows what its points mean
             rest = [column for column in rest if kinds[column] in ("figure", "price", "any")]
             rest = [column for column in rest if not table.rows[column].dtype.is_numeric()]
         grouped = [column for column in rest if _any(bare[column], f"^(?:{_GROUPS})$")]
         grouped = [column for column in grouped if _all(bare[column], rf"{_GROUPS}|\d+")]
-        sure = {column for column in grouped if _any(bare[column], r"\..*\.")}  # 1.200.000 can be no decimals
+        sure = {column for column in grouped if _any(bare[column], r"\..*\.")}  # 1.200.000 has no decimals
         ways |= {column: replace(ways[column], commas="decimal-comma") for column in sure}
         unsaid |= {column: _GROUPS for column in grouped if column not in sure}
     whole = [column for column in unsaid if kinds[column] == "whole"]  # 1,200 and 1.200 can only be 1200
@@ -237,7 +237,7 @@ def numbers_in(
 def _decimals(texts: pl.DataFrame, columns: Sequence[str]) -> frozenset[str]:
     """Return the columns that hold plain numbers, at least one of them with a decimal point.
 
-    They are read as they stand, and are told at once: nearly all columns of a wide table are such.
+    They need no conversion and are found all at once: nearly all columns of a wide table are like this.
     """
     if not columns or texts.is_empty():
         return frozenset()
@@ -250,7 +250,7 @@ def _decimals(texts: pl.DataFrame, columns: Sequence[str]) -> frozenset[str]:
 
 
 def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Way:
-    """Return the way to read a column: by its signs, and as the user said."""
+    """Return the way to read a column, given its signs and what the user said."""
     if kind == "price" and (place_ := cells.str.contains(_FOREIGN).arg_true()).len():
         problem = f"{quoted(cells[place_[0]])} is not in dollars."
         where = place(table.name, table.lines[place_[0]], cells.name)
@@ -298,7 +298,7 @@ def _any(cells: pl.Series, pattern: str) -> bool:
 
 
 def _open(cells: pl.Series, way: Way, pattern: str) -> Open:
-    """Return the first cells of a column that say two things."""
+    """Return the first cells of a column that can be read in two ways."""
     is_open = way.bare(cells).str.contains(f"^(?:{pattern})$").fill_null(value=False)
     some = cells.filter(is_open).unique(maintain_order=True)
     some = some.head(_SHOWN)

@@ -15,39 +15,39 @@ from core.importers.read.text import place
 KEY = ["run", "stage", "query_id"]
 OwnIds = Literal["keep", "drop"]
 TieOrder = Literal["file", "trec_eval"]
-"""Whose order a ranking has: the file's own ranks where it has them, or trec_eval's."""
+"""Whose order a ranking has: the file's own ranks if it has them, or trec_eval's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Passages that lists repeat: the first place of each counts."""
+    """Passages that are repeated in lists; the first position of each counts."""
 
     count: int = 0
-    where: str = ""  # the first of them
+    where: str = ""  # location of the first repeat
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Rankings in order, and which rule ordered each run."""
+    """Rankings in order, and the rule that ordered each run."""
 
     rows: pl.DataFrame  # run, stage, query_id, passage_id, score, rank (1..n in each run, stage and query)
     rules: dict[str, str]  # run → "rank", "score", "trec_eval" (scores in single precision) or "file"
     notes: tuple[str, ...]  # the rules as sentences
-    repeats: Repeats  # what lists held again, and is not among the rows
+    repeats: Repeats  # passages that lists repeated, which are not among the rows
 
 
 def ordered(rows: pl.DataFrame, name: str, ties: TieOrder = "file") -> Ordered:
     """Rank every row within run, stage and query.
 
-    The rank column wins where it counts 1..n or 0..n-1 in every query of the run. Otherwise scores decide,
-    highest first, ties by descending passage id (byte order) as trec_eval does. Without either, the order of
+    The rank column decides if it counts 1..n or 0..n-1 in every query of the run. Otherwise scores decide,
+    highest first, ties by descending passage id (byte order) as in trec_eval. Without either, the order of
     the file stands.
     """
     return as_it_stands(rows, name) or worked_out(rows, name, ties)
 
 
 def worked_out(rows: pl.DataFrame, name: str, ties: TieOrder = "file") -> Ordered:
-    """Order rows as `ordered` does, looking closely at all of them."""
+    """Order rows as `ordered` does, after examining all of them closely."""
     rules = decided([tally(rows, name)], name, ties)
     done = put_in_order(rows, rules)
     notes = [*rule_notes(rules, name), *against(done.filter(pl.col("rule") == "rank")).notes(name)]
@@ -56,9 +56,9 @@ def worked_out(rows: pl.DataFrame, name: str, ties: TieOrder = "file") -> Ordere
 
 
 def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
-    """Return rows that are lists one after the other, each with ranks 1..n.
+    """Return rows that are lists one after the other, each with ranks 1..n, or None if they are not.
 
-    As most files are, and nothing to do.
+    Most files are like this, and nothing needs to be done.
     """
     new = (pl.struct(KEY) != pl.struct(KEY).shift(1)).fill_null(value=True)
     at = rows.select(new=new).with_row_index("at")
@@ -70,7 +70,7 @@ def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
     lists = rows[begins].select(KEY).with_row_index("list").sort(KEY)
     if lists.select(pl.struct(KEY).n_unique()).item() < lists.height:
         return None
-    # Rows with different hashes are different; what has equal ones is examined more closely elsewhere.
+    # Rows with different hashes are different; rows with equal ones are examined more closely elsewhere.
     hashes = rows.select(pl.struct(pl.Series("list", begin), "passage_id").hash())
     if hashes.to_series().n_unique() < rows.height:
         return None
@@ -80,7 +80,7 @@ def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
 
 
 def _in_order(rows: pl.DataFrame, begins: np.ndarray, order: np.ndarray) -> pl.DataFrame:
-    """Return the lists that begin at some rows, put into an order."""
+    """Return the lists that begin at some rows, put into the given order."""
     if (np.diff(order.astype(np.int64)) == 1).all():
         return rows
     lengths = np.diff(begins, append=rows.height)[order]
@@ -90,7 +90,7 @@ def _in_order(rows: pl.DataFrame, begins: np.ndarray, order: np.ndarray) -> pl.D
 
 
 def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Count, from complete lists, what decides the rule of each run.
+    """Count, from complete lists, the figures that decide the rule of each run.
 
     Raises:
         InputError: A list repeats a passage, so it isn't a single list.
@@ -126,7 +126,7 @@ _FULL = pl.all_horizontal(pl.col("ranks", "span", "ranked") == pl.col("n"))
 _GOOD = (_FULL & pl.col("lowest").is_in([0, 1])).fill_null(value=False)
 """Whether the ranks of a list count 1..n or 0..n-1."""
 _IS_ONE = pl.when((pl.col("ranked") > 0) & (pl.col("ranks") > 1)).then(_GOOD).otherwise("falling")
-"""Whether rows are one list, and not several of stacks that nothing tells apart."""
+"""Whether rows are one list rather than several of stacks that nothing distinguishes."""
 
 
 def _counted(rows: pl.DataFrame) -> pl.DataFrame:
@@ -166,13 +166,13 @@ def decided(tallies: Sequence[pl.DataFrame], name: str, ties: TieOrder = "file")
 
 
 def put_in_order(rows: pl.DataFrame, rules: pl.DataFrame) -> pl.DataFrame:
-    """Complete lists with their ranks 1..n, each ordered by its run's rule in `rules`."""
+    """Give complete lists their ranks 1..n, each ordered by its run's rule in `rules`."""
     ruled = rows.join(rules.select("run", "rule"), on="run", how="left")
     return _sorted(ruled, once=(rules["again"] > 0).any())
 
 
 def repeats(rules: pl.DataFrame, name: str) -> Repeats:
-    """Return the repeats in lists, following the decision for each run."""
+    """Return the repeats in lists, according to the rule of each run."""
     count, line = rules.select(pl.col("again").sum(), pl.col("again_at").min()).row(0)
     return Repeats(count, place(name, line)) if count else Repeats()
 
@@ -194,7 +194,7 @@ def _sorted(rows: pl.DataFrame, *, once: bool) -> pl.DataFrame:
     together = pl.concat([part for part in (by_rank, by_score, by_single, by_file) if part.height] or [rows])
     if once:
         together = together.filter(pl.struct(*KEY, "passage_id").is_first_distinct())
-    # Rows of a key are neighbours now: its rank is a row's place less the place of the key's first row.
+    # Rows of a key are neighbours now: the rank is a row's position minus that of the key's first row.
     new = pl.struct(KEY) != pl.struct(KEY).shift(1)
     together = together.with_row_index("at").with_columns(new.fill_null(value=True).alias("new"))
     first = pl.when("new").then(pl.col("at")).forward_fill()
@@ -219,8 +219,8 @@ def _note(name: str, row: dict[str, object]) -> str:
 class Against:
     """Number of lists, ordered by rank column, that trec_eval would order differently."""
 
-    scores: int = 0  # a score is higher than the one before it
-    ties: int = 0  # no score is out of order for it, but passages of equal score are not by descending id
+    scores: int = 0  # lists in which a score is higher than the one before it
+    ties: int = 0  # other lists in which passages of equal score are not in descending order of ids
 
     def __add__(self, other: Against) -> Against:
         return Against(self.scores + other.scores, self.ties + other.ties)

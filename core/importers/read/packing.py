@@ -1,4 +1,4 @@
-"""Packed files as streams of their content: gzip, LZ4, bzip2, xz and Zstandard; memory is bounded in each."""
+"""Packed files as streams of their content: gzip, LZ4, bzip2, xz and Zstandard, each in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol, cast
 from core.errors import InputError
 
 BEGIN = 10
-"""Bytes by which a packed file is known."""
+"""Bytes by which a packed file is recognised."""
 _MEMORY = 256 << 20  # Most bytes that an xz file may ask for to be unpacked
 _CHUNK = 1 << 16
 _GZIP, _LZ4, _XZ, _ZSTD = b"\x1f\x8b", b"\x04\x22\x4d\x18", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
@@ -33,7 +33,7 @@ class _Steps(Protocol):
 
 
 class _Stepwise(io.RawIOBase):
-    """Content of a file of one packed part or of several one after the other."""
+    """Content of a file of one packed part or of several in sequence."""
 
     def __init__(self, packed: BinaryIO, make: Callable[[], _Steps]) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ def unpacked(stored: BinaryIO, name: str, stack: ExitStack) -> BinaryIO | gzip.G
     """Return the content of a file, packed or not.
 
     Raises:
-        InputError: The package of its packing is not installed.
+        InputError: The package for its compression is not installed.
     """
     kind = kind_of_packing(stored.read(BEGIN))
     stored.seek(0)
@@ -93,7 +93,7 @@ def _zstd(stored: BinaryIO) -> BinaryIO:
 
 
 def without_endings(name: str) -> str:
-    """Return the name of a file without endings that say how it is packed."""
+    """Return a file name without endings that indicate compression."""
     for ending in ENDINGS:
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]

@@ -1,7 +1,7 @@
-"""Reads Parquet files, in a separate process with limits: a hostile one cannot end the server.
+"""Reads Parquet files in a separate process with limits, so that a hostile file cannot end the server.
 
-Run as a script it takes a request a line (`_answered`) and answers each with a line, both JSON. It imports
-nothing of this project, so that it begins at once.
+It runs as a script that takes one request per line (`_answered`) and answers each with a line, both JSON. It
+imports nothing of this project, so that it starts at once.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 import polars as pl
 from pyarrow import parquet
 
-_VIEW, _NUMBER = 16, 8  # Bytes that a text takes in memory beside its own, and a number
+_VIEW, _NUMBER = 16, 8  # Bytes that a text takes in memory beside its own, and bytes of a number
 
 
 def _answered(file: str, into: str | None, rows: int | None, columns: int, most: int) -> dict[str, Any]:
     """Return the size that a file claims, and write its rows as an Arrow file unless there are too many.
 
     Args:
-        into: Path of that file, or None.
+        into: Path of the Arrow file, or None.
         rows: Only this many first rows.
-        columns: The most columns that are read.
-        most: The most rows × columns, values of lists and bytes in memory.
+        columns: The most columns to read.
+        most: The most rows × columns, values of lists, and bytes in memory.
 
     Returns:
-        columns: their names; height: rows; values: of all lists; bytes: what the rows that are read take in
-        memory, or 0.
+        columns: their names; height: number of rows; values: number in all lists; bytes: memory that the read
+        rows take, or 0.
     """
     names = list(pl.read_parquet_schema(file))
     height, values = _claimed(file)
@@ -56,7 +56,7 @@ def _claimed(file: str) -> tuple[int, int]:
 def _bytes(columns: Sequence[pl.Series]) -> int:
     """Return how many bytes columns take if every text is stored separately.
 
-    A file may say one for all.
+    A file may store one text for all.
     """
     total = 0
     for column in columns:
@@ -74,7 +74,7 @@ def _bytes(columns: Sequence[pl.Series]) -> int:
 
 
 def main() -> None:
-    """Answer requests until there are no more; one that fails is answered with ``error``."""
+    """Answer requests until there are no more; a request that fails is answered with ``error``."""
     for line in sys.stdin:
         try:
             said = _answered(**json.loads(line))

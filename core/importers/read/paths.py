@@ -1,11 +1,11 @@
 """Values of JSON by paths, as the tables of importers name them.
 
-A path is keys joined by dots (``extra.metadata.top_k``; one key may hold them all). Slashes part keys of
-which the first that is there counts (``usage/usageDetails.input``), bars part whole ways, and ``=TEXT`` at
-the end of one asks for a text that holds this one. A key in camelCase stands for all of its spellings.
+A path is keys joined by dots (``extra.metadata.top_k``; a single key may also contain dots). Slashes separate
+alternative keys, of which the first present one counts (``usage/usageDetails.input``), bars separate whole
+paths, and ``=TEXT`` at the end of one requires a text that contains TEXT. camelCase stands for all spellings.
 
-`values` take what is there, whatever it is; a `Row` refuses what is not of its kind. Its paths have one way,
-and end in ``!`` where something has to be there.
+`values` takes whatever is there; a `Row` refuses values of the wrong kind. Its paths have no alternatives,
+and end in ``!`` if a value is required.
 """
 
 import re
@@ -22,7 +22,7 @@ from core.importers.read.text import shown
 Reader = Callable[[object, str, str], Any]
 """Reads the value of a key: object, key, where. None if it is absent, InputError if it is of another kind."""
 Fields = Mapping[str, "tuple[str, Reader | Fields]"]
-"""Name of a field → its path, and its reader; or the fields of the objects whose list it is."""
+"""Name of a field → its path, and its reader; or the fields of the objects in a list at the path."""
 
 
 def values(holder: object, path: str) -> Iterator[object]:
@@ -36,18 +36,18 @@ def values(holder: object, path: str) -> Iterator[object]:
 
 
 def value(holder: object, path: str) -> object:
-    """Return the first of `values`, or None if there is none."""
+    """Return the first of `values`, or None if there are none."""
     return next(values(holder, path), None)
 
 
 def spellings(key: str) -> list[str]:
-    """Spell a key as it stands, without capitals, and in snake_case: traceId, traceid, trace_id."""
+    """Return a key unchanged, without capitals, and in snake_case: traceId, traceid, trace_id."""
     return list(dict.fromkeys((key, key.lower(), re.sub(r"(?=[A-Z])", "_", key).lower())))
 
 
 @cache
 def _ways(path: str) -> list[tuple[str, list[list[str]], str]]:
-    """Take a path apart into its ways, each with the keys that its steps may have, and its text."""
+    """Split a path into its alternatives, each with the possible keys of its steps, and its text."""
     ways = []
     for part in path.split("|"):
         way, _, text = part.partition("=")
@@ -65,7 +65,7 @@ def _first(holder: object, keys: list[str]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An object whose fields a table names; each is read and checked when it is asked for."""
+    """An object whose fields a table names; each is read and checked on access."""
 
     holder: object
     table: Fields
@@ -75,7 +75,7 @@ class Row:
         """Return a field, or None if it, or a key on the way to it, is absent or null.
 
         Raises:
-            InputError: It is of another kind, or has to be there and is not.
+            InputError: The value is of another kind, or is required but absent.
         """
         path, reader = self.table[name]
         held: Any = self.holder
@@ -96,7 +96,7 @@ class Row:
 
 
 def keys_of(table: Fields, within: str = "") -> Iterator[str]:
-    """Yield the keys that fields take, in all spellings; `within` stands before each."""
+    """Yield the keys that fields use, in all spellings; `within` precedes each."""
     for path, reader in table.values():
         for steps in product(*_steps(path)):
             key = within + ".".join(steps)
@@ -105,6 +105,6 @@ def keys_of(table: Fields, within: str = "") -> Iterator[str]:
 
 @cache
 def _steps(path: str) -> tuple[list[str], ...]:
-    """Return the keys that each step of a path may have."""
+    """Return the possible keys of each step of a path."""
     steps = path.removesuffix("!").split(".")
     return tuple([form for key in step.split("/") for form in spellings(key)] for step in steps)

@@ -1,7 +1,7 @@
-"""Numbers held against the range that their measure is declared with: as they are, as percent, or refused.
+"""Checks numbers against the declared range of their measure: accepted, taken as percent, or refused.
 
-A share may be written in percent where all numbers of its column say so; where some do and others cannot,
-what they are is for the user to say.
+A share may be written in percent if all numbers of its column agree; if some must be percent and others
+cannot, the user decides.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from core.importers.read.text import shown
 
 Range = tuple[float, float]
 Verdict = Literal["fits", "percent", "open", "outside"]
-_LEAST_PERCENT = 5  # Numbers up to it may be of a scale such as 1 to 5
-_OVER = 1e-6  # What a sum of shares in single precision may be beyond its range
+_LEAST_PERCENT = 5  # Numbers up to this may be on a scale such as 1 to 5
+_OVER = 1e-6  # How far a sum of shares in single precision may exceed its range
 _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Numbers of one measure, as a column or a key of a file holds them."""
+    """Numbers of one measure, from a column or a key of a file."""
 
-    column: str  # the column, or what the file calls the measure
+    column: str  # the column, or the file's name for the measure
     values: pl.Series  # floats; null for missing values
     range: Range | None  # the declared range of the measure
     share: bool  # whether it may be in percent
-    where: Callable[[int], str]  # place of a number
+    where: Callable[[int], str]  # returns the location of a number
 
 
 def verdict(figures: Figures) -> Verdict:
@@ -53,7 +53,7 @@ def as_shares(values: pl.Series) -> pl.Series:
 
 
 def question(figures: Figures) -> Open:
-    """Ask whether all numbers are percent, or those above 1 alone; with the first of either."""
+    """Ask whether all numbers are percent, or only those above 1, quoting the first of each."""
     values = figures.values
     small = (values > 0) & (values <= 1 + _OVER)
     first = pl.concat([values.filter(small).head(1), values.filter(~small & (values > 1)).head(_SHOWN - 1)])
@@ -66,7 +66,7 @@ def refuse_outside(all_figures: Sequence[Figures]) -> None:
     """Refuse the first number that its measure cannot have.
 
     Raises:
-        InputError: With the place of that number.
+        InputError: A measure cannot have this number; its location is given.
     """
     for figures in all_figures:
         if verdict(figures) != "outside" or figures.range is None:

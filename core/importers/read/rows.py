@@ -1,10 +1,10 @@
-"""Rows of foreign tables, checked: the first that cannot be used is named with file, line and column.
+"""Checked rows of foreign tables: the first unusable one is reported with file, line and column.
 
-JSON lines with known fields as a frame, without a Python loop if the file is well-formed.
+JSON lines with known fields become a frame, without a Python loop if the file is well-formed.
 
-Lists of texts in one cell of a table: in JSON, as Python prints them, or as NumPy does.
+Lists of texts in one cell are read in JSON, as Python prints them, or as NumPy does.
 
-Tables larger than memory (CSV, TSV, JSONL), in blocks of whole records.
+Tables larger than memory (CSV, TSV, JSONL) are read in blocks of whole records.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from core.importers.read.packing import BEGIN, kind_of_packing
 from core.importers.read.tabular import READ_ERRORS, Table, json_lines, read_objects, read_text
 from core.importers.read.text import Block, blocks, place, quoted, shown
 
-_MOST_BYTES = 4 * MOST_BYTES  # Largest file; of its fields only those that are wanted are held
+_MOST_BYTES = 4 * MOST_BYTES  # Largest file; only its wanted fields are held
 
 
 def read_lines(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
@@ -51,7 +51,7 @@ def read_lines(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFram
 
 
 def _slowly(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Read line by line: for files with NaN, and to say which line is wrong."""
+    """Read line by line: for files with NaN, and to find the line with an error."""
     parts = [pl.DataFrame(schema={**schema, "line": pl.Int64()})]
     for number, row in json_rows(member):
         held = {name: without_nan(row.get(name)) for name in schema}
@@ -67,7 +67,7 @@ def _slowly(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
 def refuse(
     bad: pl.DataFrame, problem: str, name: str = "", column: str | None = None, *, do: str = ""
 ) -> None:
-    """Refuse rows, if there are any, by their first; ``{cell}`` in `problem` stands for a cell of it.
+    """Refuse rows, if there are any, by the first; ``{cell}`` in `problem` stands for one of its cells.
 
     The file is the row's own (`file`) if it has one.
     """
@@ -79,19 +79,19 @@ def refuse(
 
 
 def again(rows: pl.DataFrame, *key: str) -> pl.DataFrame:
-    """Return the rows whose key an earlier row has already."""
+    """Return the rows whose key an earlier row already has."""
     return rows.filter(~pl.struct(key).is_first_distinct())
 
 
 def identified(rows: pl.DataFrame, name: str, *columns: str) -> pl.DataFrame:
-    """Return the rows as they are, refused if an id is empty."""
+    """Return the rows unchanged; refuse an empty id."""
     for column in columns:
         refuse(rows.filter(pl.col(column).fill_null("") == ""), "The id is empty.", name, column)
     return rows
 
 
 def numbers(rows: pl.DataFrame, column: str, name: str, *, whole: bool = False) -> pl.Series:
-    """Return a text column as numbers, refusing what is none."""
+    """Return a text column as numbers; refuse anything else."""
     direct = rows[column].cast(pl.Float64, strict=False)
     if not whole and not direct.null_count() and direct.is_finite().all():
         return direct
@@ -125,8 +125,8 @@ def id_list(cell: str | None, where: str) -> list[str] | None:
 def text_list(cell: str | None, where: str) -> list[str] | None:
     """Return the texts of a cell, or None if it is empty.
 
-    NumPy prints lists without commas, which Python would read as one long text: every quoted text is one of
-    the list, with a comma before it or without.
+    NumPy prints lists without commas, which Python would read as one long text: every quoted text is a
+    separate item, with or without a comma before it.
     """
     text = (cell or "").strip()
     if not text or text.lower() in ("nan", "none", "null"):
@@ -137,7 +137,7 @@ def text_list(cell: str | None, where: str) -> list[str] | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = _printed(text[1:-1], where)
-    # An escape can make half of a character, which no file can hold.
+    # An escape can produce half of a character, which no file can hold.
     if not isinstance(value, list) or any(not isinstance(item, str) or _HALF.search(item) for item in value):
         raise InputError(f"{quoted(text)} is not a list of texts.", where=where)
     return value
@@ -150,7 +150,7 @@ def _printed(text: str, where: str) -> list[str]:
             break
         last = token.end()
         try:
-            # A line break within quotes is NumPy's; Python would not take it.
+            # A line break within quotes is NumPy's; Python would not accept it.
             texts.append(ast.literal_eval(token[0].replace("\r", "\\r").replace("\n", "\\n")))
         except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
             raise InputError(f"{quoted(token[0])} is not a text.", where=where) from error
@@ -159,7 +159,7 @@ def _printed(text: str, where: str) -> list[str]:
     return texts
 
 
-_UNFOLDS = 8  # How many times its size a packed table is taken to unfold to
+_UNFOLDS = 8  # Assumed ratio of a packed table's unpacked size to its size
 
 
 def is_large(member: Member) -> bool:
@@ -179,7 +179,7 @@ def read_blocks(member: Member, kind: str) -> Iterator[Table]:
             head, ahead = head + b"\n", 1
         if not data.strip():
             continue
-        # In the block as a separate file, with the header before it, line 1 is this line of the file:
+        # If the block is a separate file with the header before it, its line 1 is this line of the file:
         shift = block.first_line - 1 if not head else block.first_line + ahead - 2
         ahead = 0
         try:
@@ -192,7 +192,7 @@ def read_blocks(member: Member, kind: str) -> Iterator[Table]:
 
 
 def _records(member: Member) -> Iterator[Block]:
-    """Yield blocks that end where a record ends: not within a quoted cell that holds line breaks."""
+    """Yield blocks that end where a record ends, not within a quoted cell that holds line breaks."""
     rest, first = b"", 0
     for block in blocks(member):
         data, first = rest + block.data, first or block.first_line
@@ -220,6 +220,6 @@ def _last_record(data: bytes) -> int:
 
 
 def without_repeats(rows: pl.DataFrame, *but: str) -> pl.DataFrame:
-    """Return rows that differ in more than their line, or some other columns; of equal ones the first."""
+    """Return distinct rows, comparing all but their line and the named columns; the first of equals stays."""
     told = [name for name in rows.columns if name not in ("line", *but)]
     return rows.unique(told, keep="first", maintain_order=True)

@@ -1,7 +1,7 @@
-"""Reads the sheets of workbooks, in a separate process with limits: a hostile one cannot end the server.
+"""Reads sheets of workbooks in a separate process with limits, so that a hostile one cannot end the server.
 
-Run as a script it takes a request a line (`_answered`) and answers each with a line, both JSON. It imports
-nothing of this project, so that it begins at once.
+It runs as a script that takes one request per line (`_answered`) and answers each with a line, both JSON. It
+imports nothing of this project, so that it starts at once.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import fastexcel
 import polars as pl
 
 _MOST_SHEETS = 1_000
-"""Every one may be the same part of the file, and is read anew."""
+"""Each may be the same part of the file, which is read again every time."""
 
 
 def _answered(workbook: str, folder: str) -> dict[str, Any]:
-    """Write every sheet that can be read as an Arrow file of text cells, named by its number.
+    """Write every readable sheet as an Arrow file of text cells, named by its number.
 
     Returns:
-        sheets: their names; problems: by number what went wrong with the others.
+        sheets: their names; problems: by number, what went wrong with the others.
 
     Raises:
         ValueError: The workbook lists too many sheets.
@@ -41,11 +41,11 @@ def _answered(workbook: str, folder: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer requests until there are no more; one that fails is answered with ``error``, its kind first."""
+    """Answer requests until there are no more; a failed one is answered with ``error``, its kind first."""
     for line in sys.stdin:
         try:
             said = _answered(**json.loads(line))
-        except BaseException as error:  # panics of libraries are no `Exception`
+        except BaseException as error:  # panics of libraries are not an `Exception`
             said = {"error": f"{type(error).__name__}: {error}"}
         sys.stdout.write(f"{json.dumps(said)}\n")
         sys.stdout.flush()

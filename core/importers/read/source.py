@@ -1,8 +1,8 @@
-"""Opens what a user offers: files, folders, zip, tar, packed files and uploads, as archives of members.
+"""Opens what a user offers (files, folders, zip, tar, packed files, uploads) as archives of members.
 
 Nothing outside the offer is read: links are not followed, names that leave their archive are refused, and
-what a packed file may unfold to is bounded while it is being read. No file is unpacked under its name: a
-packed tar archive waits in a file without one.
+the unpacked size of a file is bounded while it is being read. No file is unpacked under its own name: a
+packed tar archive waits in an unnamed file.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _CLUTTER = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 _ENCRYPTED = 0x1
-_IN_MEMORY = 64 * MIB  # Content of a packed tar archive beyond it waits on disk
-_LONGEST_HEADER = 1 << 16  # Bytes of a header of a tar archive
-_NAME = 255  # Characters of a file name, as many as file systems take
+_IN_MEMORY = 64 * MIB  # Content of a packed tar archive beyond this waits on disk
+_LONGEST_HEADER = 1 << 16  # Bytes of a tar archive's header
+_NAME = 255  # Longest file name, in characters, that file systems accept
 WORKBOOK = "xl/workbook.xml"
 """The part that makes a zip archive an Excel workbook: it is one file, not a folder of its parts."""
 
 
 @runtime_checkable
 class Named(Protocol):
-    """An upload: a name and bytes. Streamlit's uploaded files are of this shape."""
+    """An upload: a name and bytes, like Streamlit's uploaded files."""
 
     name: str
 
@@ -77,7 +77,7 @@ def opened(offered: Sequence[Offered], limits: Limits) -> Iterator[tuple[Archive
         One archive for each, in order; its members are readable until the context ends.
 
     Raises:
-        InputError: Absent, not a regular file, or an archive that is broken, hostile or encrypted.
+        InputError: It is absent, not a regular file, or an archive that is broken, hostile or encrypted.
     """
     with ExitStack() as stack:
         yield tuple(_open(item, limits, stack) for item in offered)
@@ -148,7 +148,7 @@ def _unzip(file: Member, parent: str, stack: ExitStack) -> Archive:
         _check_member(file.name, info)
     if len({info.filename for info in infos}) < len(infos):
         raise InputError("The archive holds two files of the same name.", where=file.name)
-    # Overlapping members make the sum of the packed sizes larger than the archive: judge by the archive.
+    # Overlapping members make the sum of packed sizes exceed the archive: judge by the archive.
     check_unfolded(file.name, sum(info.file_size for info in infos), file.size, file.limits)
     if any(info.filename == WORKBOOK for info in infos):
         return Archive(file.name, (file,), parent)
@@ -166,7 +166,7 @@ def _unzip(file: Member, parent: str, stack: ExitStack) -> Archive:
 
 
 def _archive(name: str, members: Mapping[str, Member], parent: str) -> Archive:
-    """Return an archive of members, by their names in it; clutter of systems is skipped."""
+    """Return an archive of members by their names in it, skipping clutter of operating systems."""
     skipped = [each for each in members if any(part in _CLUTTER for part in each.split("/"))]
     kept = [member for each, member in members.items() if each not in skipped]
     if not kept:
@@ -215,7 +215,7 @@ def _untar(file: Member, parent: str, stack: ExitStack) -> Archive:
 
 
 def _laid_out(file: Member, stack: ExitStack) -> tuple[BinaryIO, int]:
-    """Return the content of a file to move about in, and its size; what is packed waits without a name."""
+    """Return the seekable content of a file, and its size; packed content waits in an unnamed file."""
     with file.opener() as stored:
         packed = kind_of_packing(stored.read(BEGIN))
     if packed is None:
@@ -235,7 +235,7 @@ def _infos(file: Member, content: BinaryIO) -> Iterator[tarfile.TarInfo]:
             content.seek(0)
             packed = tarfile.open(fileobj=cast(BinaryIO, _Headers(content, file.name)), mode="r:")  # noqa: SIM115
             while (info := packed.next()) is not None:
-                packed.__dict__["members"] = []  # it keeps them all
+                packed.__dict__["members"] = []  # otherwise it would keep all of them
                 count += 1
                 if count > file.limits.members:
                     problem = f"The archive holds more than {file.limits.members:,} files."
@@ -254,7 +254,7 @@ class _Headers:
         self.seek, self.tell = content.seek, content.tell
 
     def read(self, size: int = -1) -> bytes:
-        """Return some bytes."""
+        """Return up to `size` bytes."""
         if not 0 <= size <= _LONGEST_HEADER:
             raise InputError("A header of the archive is too long.", where=self._name)
         return self._content.read(size)
@@ -276,7 +276,7 @@ def _part(content: BinaryIO, begin: int, size: int) -> BinaryIO:
 
 
 class _Part(io.RawIOBase):
-    """Some bytes of a file, as a file."""
+    """A range of bytes of a file, as a file."""
 
     def __init__(self, content: BinaryIO, begin: int, size: int) -> None:
         super().__init__()
@@ -289,12 +289,12 @@ class _Part(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move, and return where to."""
+        """Move, and return the new position."""
         self._at = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence])
         return self._at
 
     def readinto(self, buffer: Buffer) -> int:
-        """Read into a buffer; return how many bytes."""
+        """Read into a buffer and return the number of bytes."""
         view = memoryview(buffer).cast("B")
         self._content.seek(self._begin + self._at)
         data = self._content.read(max(0, min(len(view), self._size - self._at)))

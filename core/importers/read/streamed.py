@@ -1,12 +1,12 @@
-"""Rankings larger than memory: taken list by list from blocks of rows, put in order on disk.
+"""Rankings larger than memory, taken list by list from blocks of rows and put in order on disk.
 
-Lists that lie together in the file, as in nearly all files, are cut off and finished block by block. Where a
-list comes back later in the file, all rows are first distributed over files by their list, each small enough
-to be put in order in memory. The result and what is said about it are those of `ordering.ordered`.
+Lists that are contiguous in the file, as in nearly all files, are cut off and finished block by block. If a
+list returns later in the file, all rows are first distributed over files by their list, each small enough
+to be ordered in memory. The result, and the notes on it, equal those of `ordering.ordered`.
 
 DuckDB, staged and bounded as in the store, was tried instead (8 million rows, 2 cores, 2026-11): 15.3 against
-4.7 s of processor time and 1.05 against 0.39 GiB where lists lie together; 13.7 against 31.5 s and 1.06
-against 0.75 GiB where every list is scattered over the file, which is rare.
+4.7 s of processor time and 1.05 against 0.39 GiB if lists are contiguous; 13.7 against 31.5 s and 1.06
+against 0.75 GiB if every list is scattered over the file, which is rare.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from core.importers.read.text import place
 from core.tables import Pieces
 
 _COLUMNS = [*ordering.KEY, "passage_id", "rank", "score", "line"]
-_LONGEST = 10_000_000  # Rows of one list that are put in order in memory
+_LONGEST = 10_000_000  # Rows of the longest list that is ordered in memory
 _TOGETHER, _SHARE = 4, 2_000_000
-"""Chunks that are distributed at a time, and rows of a file that they are distributed to."""
+"""Chunks that are distributed at a time, and rows of each file that they are distributed to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class _Chunk:
     rows: int  # how many rows they hold
     lists: npt.NDArray[np.uint64]  # hash of each list that has rows here
     counted: pl.DataFrame | None  # their tally if the lists are in rank order; otherwise None
-    against: ordering.Against = ordering.NONE  # what trec_eval would order otherwise, where they stand so
+    against: ordering.Against = ordering.NONE  # what trec_eval would order differently, if they are
 
     def read(self) -> pl.DataFrame:
         """Return the rows, in the order of the source."""
@@ -69,13 +69,13 @@ class _Chunk:
 def ordered_blocks(
     blocks: Iterable[pl.DataFrame], name: str, most: int, ties: TieOrder = "file"
 ) -> ordering.Ordered | Streamed:
-    """Rank every row like `ordered`, for rows that come in blocks."""
+    """Rank every row as `ordered` does, for rows that come in blocks."""
     source, held, count = _counted(blocks, ties), deque[pl.DataFrame](), 0
     for block in source:
         held.append(block)
         count += block.height
         if count > most:
-            emptying = (held.popleft() for _ in range(len(held)))  # so that memory is free as it goes
+            emptying = (held.popleft() for _ in range(len(held)))  # frees memory along the way
             return _streamed(chain(emptying, source), name, ties)
     return ordering.ordered(pl.concat(held, rechunk=True), name, ties)
 
@@ -115,7 +115,7 @@ def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataF
         last = zip(ordering.KEY, keys.row(-1), strict=True)
         other = keys.select(other=pl.any_horizontal(pl.col(name) != value for name, value in last))
         before = other["other"].arg_true()
-        begin = before[-1] + 1 if len(before) else 0  # where the list begins that the last row belongs to
+        begin = before[-1] + 1 if len(before) else 0  # where the last row's list begins
         if begin == 0 and carried and carried[-1].select(ordering.KEY).row(-1) == keys.row(0):
             carried.append(block)
             if sum(part.height for part in carried) > _LONGEST:
@@ -131,7 +131,7 @@ def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataF
 
 
 def _taken(rows: pl.DataFrame, name: str, spool: Spool) -> _Chunk:
-    """Keep a chunk; lists in rank order need nothing more."""
+    """Store a chunk; lists in rank order need nothing more."""
     stands = ordering.as_it_stands(rows, name)
     if stands is None:
         lists = rows.select(pl.struct(ordering.KEY).hash()).to_series().unique().to_numpy()
@@ -180,7 +180,7 @@ def _distributed(chunks: Sequence[_Chunk], spool: Spool) -> list[_Chunk]:
 def _finished(
     chunks: Sequence[_Chunk], rules: pl.DataFrame, spool: Spool
 ) -> tuple[list[_Chunk], ordering.Against]:
-    """Return the chunks with ranks by the rules, and what trec_eval would order otherwise."""
+    """Return the chunks with ranks by the rules, and what trec_eval would order differently."""
     other, finished = ordering.NONE, []
     for chunk in chunks:
         done = ordering.put_in_order(chunk.read(), rules)
@@ -192,7 +192,7 @@ def _finished(
 
 
 class Spool:
-    """A temporary folder of Parquet files; it goes when nothing refers to it any more."""
+    """A temporary folder of Parquet files, removed when nothing refers to it any more."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="clq-import-"))
@@ -200,7 +200,7 @@ class Spool:
         self._gone = weakref.finalize(self, shutil.rmtree, str(self.path), ignore_errors=True)
 
     def add(self, rows: pl.DataFrame) -> Path:
-        """Write rows to a file of their own."""
+        """Write rows to a separate file."""
         path = self.path / f"{self._made:08d}.parquet"
         self._made += 1
         rows.write_parquet(path, compression="lz4", statistics=False)

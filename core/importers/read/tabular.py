@@ -1,4 +1,4 @@
-"""CSV, TSV, JSONL and Parquet as one thing: a frame, the line of every row, errors that name the place."""
+"""CSV, TSV, JSONL and Parquet in one form: a frame, the line of every row, errors that give the location."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from core.importers.read.text import Block, blocks, no_column, place, shown, who
 from core.sandbox import Bounded
 
 PARQUET = b"PAR1"
-_VALUE_BYTES = 16  # what a value of a list takes in memory, at least
+_VALUE_BYTES = 16  # Least memory that a value of a list takes
 _FIRST_LINES = 1_000
-_MOST_JSON = 32 * MIB  # Largest JSON value, unpacked, that is examined for rows: it is held several times
-_GRACES = 8  # Rows of a Parquet file may take as many times what files may unfold to whatever their size
+_MOST_JSON = 32 * MIB  # Largest JSON value, unpacked, that is searched for rows: it is held several times
+_GRACES = 8  # Multiple of `grace_bytes` that the rows of a Parquet file may always take
 _READER = Bounded(Path(__file__).with_name("parquets.py"), memory=6 * GIB, seconds=300)
 _NO_NAME = ""
 _DELIMITERS = ("\t", ",", ";", "|")
 PANIC: type[BaseException] = pl.exceptions.PanicException
-"""Error that Polars raises when its own code fails on a malformed file; not an `Exception`."""
+"""Error that Polars raises if its own code fails on a malformed file; not an `Exception`."""
 _QUOTES = 'Take it out, or quote the cell and double the mark: "a ""b"" c".'
 _UNESCAPED = r"(?s)^\s*[{\[].*[\\\x00-\x1f\x7f]"
-"""Text that may be an object or a list in which a backslash or a tab stands without its escape."""
-_SEVERAL = 8  # Columns from which on texts are taken together
+"""Text that may be an object or a list containing an unescaped backslash or control character."""
+_SEVERAL = 8  # Columns from which on texts are converted together
 READ_ERRORS = (pl.exceptions.PolarsError, PANIC, OverflowError, MemoryError, OSError)
 
 
@@ -49,8 +49,8 @@ READ_ERRORS = (pl.exceptions.PolarsError, PANIC, OverflowError, MemoryError, OSE
 class Table:
     """A foreign table."""
 
-    name: str  # file, for messages
-    rows: pl.DataFrame  # its cells as they are, columns named as in the file
+    name: str  # the file, for messages
+    rows: pl.DataFrame  # its cells unchanged, columns named as in the file
     lines: pl.Series  # line of every row in the file (its number from 1 in Parquet)
     beside: tuple[str, ...] = ()  # keys of a JSON file beside its rows
 
@@ -66,7 +66,7 @@ class Table:
             columns: New name → column of the table.
 
         Raises:
-            InputError: A column is not there; the message lists those that are.
+            InputError: A column is absent; the message lists those that exist.
         """
         try:
             texts = self._plain_texts(columns)
@@ -80,7 +80,7 @@ class Table:
         return pl.DataFrame([*chosen, self.lines.alias("line")])
 
     def _plain_texts(self, columns: Mapping[str, str]) -> Mapping[str, pl.Series]:
-        """Return those of several columns that hold texts already, as `as_text` does, all at once."""
+        """Return those of several columns that are texts already, converted as by `as_text`, all at once."""
         if len(columns) < _SEVERAL:
             return {}
         schema = self.rows.schema
@@ -94,10 +94,10 @@ class Table:
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """Return a column as text: blanks around it dropped, empty cells null, lists and structures as JSON.
+    """Return a column as text: without surrounding blanks, empty cells null, lists and structures as JSON.
 
-    Whole numbers have no point, so that ids of a column of floats are those of other files; durations are
-    milliseconds.
+    Whole numbers have no point, so that ids in a column of floats match those of other files; durations are
+    in milliseconds.
     """
     if values.dtype.is_nested():
         cells = values.to_list()
@@ -115,7 +115,7 @@ def as_text(values: pl.Series) -> pl.Series:
 
 
 def kind_of(member: Member) -> str | None:
-    """Return the kind, by content: parquet, jsonl, json, a delimiter, or None if it isn't a table."""
+    """Return the kind by content: parquet, jsonl, json, a delimiter, or None if it is not a table."""
     if member.head.startswith(PARQUET):
         return "parquet"
     lines = [line for line in head_lines(member) if line.strip()]
@@ -146,12 +146,12 @@ def read_table(member: Member, kind: str | None, rows: int | None = None, *, do:
     """Read a table.
 
     Args:
-        kind: As `kind_of` says; None is refused.
+        kind: The result of `kind_of`; None is refused.
         rows: Only this many first rows, from the head of the file.
-        do: What a table needs, said if it is none.
+        do: What a table needs, used in the message if this is none.
 
     Raises:
-        InputError: Naming file, line and column of what is wrong.
+        InputError: Naming file, line and column of the problem.
     """
     if kind is None:
         raise InputError("This is not a table.", where=member.name, do=do)
@@ -167,7 +167,7 @@ def read_table(member: Member, kind: str | None, rows: int | None = None, *, do:
 
 
 def _first_lines(member: Member, kind: str, records: int) -> list[str]:
-    """Return the lines of the first records that the head holds in full: a quoted cell may have many."""
+    """Return the lines of the first complete records in the head: a quoted cell may span many lines."""
     lines, end = head_lines(member, records), records
     if kind != "jsonl" and any('"' in line for line in lines):
         lines, end = head_lines(member, HEAD_BYTES), 1
@@ -175,7 +175,7 @@ def _first_lines(member: Member, kind: str, records: int) -> list[str]:
         with suppress(csv.Error):  # the head ends within a record
             for _ in islice(reader, records):
                 end = reader.line_num
-    return lines[:end] if end > 1 else lines  # with no whole record, reading says what is wrong
+    return lines[:end] if end > 1 else lines  # without a whole record, reading reports the problem
 
 
 @per_member
@@ -187,7 +187,7 @@ def _json(member: Member) -> Table | InputError:
         found, beside = rows_in(read_json(member), member.name)
         lines = "\n".join(json.dumps(without_nan(row), ensure_ascii=False) for row in found)
         return replace(read_text(member, lines.encode(), "jsonl"), beside=beside)
-    except InputError as error:  # every format asks
+    except InputError as error:  # returned, since every format asks
         return error
 
 
@@ -198,7 +198,7 @@ def beside_rows(member: Member) -> tuple[str, ...]:
 
 
 def read_text(member: Member, data: bytes, kind: str) -> Table:
-    """Read the text of a table, or of its first records; arguments and errors as for `read_table`."""
+    """Read the text of a table, or of its first records; arguments and errors as in `read_table`."""
     if kind == "jsonl":
         table = Table(member.name, *_objects(member, Block(data, 1), None))
         check_header(table.rows.columns, member)
@@ -214,7 +214,7 @@ def first_rows(member: Member, rows: int) -> pl.DataFrame | None:
 
 
 def header(member: Member, kind: str) -> list[str]:
-    """Return column names of a table, from its head only."""
+    """Return the column names of a table, from its head only."""
     if kind == "parquet":
         return _names(member)
     if kind == "json":
@@ -261,7 +261,7 @@ def check_header(names: Sequence[str], member: Member) -> None:
 
 
 def _with_header(data: bytes, delimiter: str) -> bytes:
-    """Return a table with its header in the first line; empty rows keep the numbers of the lines below."""
+    """Return a table with its header in the first line; empty rows keep later line numbers unchanged."""
     lines = data.split(b"\n", MOST_ROWS)[:MOST_ROWS]
     found = headed_lines([line.decode("utf-8", "replace").rstrip("\r") for line in lines], delimiter)
     if found is None:
@@ -296,7 +296,7 @@ def _delimited(member: Member, data: bytes, delimiter: str) -> Table:
 
 
 def _csv_lines(data: bytes, delimiter: str, height: int) -> pl.Series:
-    """Return the line each record begins on; counted record by record only if cells hold line breaks."""
+    """Return the line on which each record begins, counting by record only if cells hold line breaks."""
     physical = data.count(b"\n") + (0 if data.endswith(b"\n") else 1)
     if physical == height + 1:
         return pl.Series("line", np.arange(2, height + 2, dtype=np.int64))
@@ -310,7 +310,7 @@ def _csv_lines(data: bytes, delimiter: str, height: int) -> pl.Series:
 
 
 def _explain_csv(member: Member, data: bytes, delimiter: str, columns: int) -> None:
-    """Refuse with the first record that does not fit the header; return if none is found."""
+    """Refuse the file at the first record that does not fit the header; return if there is none."""
     text = data.decode()
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     line, stray, lines = 1, 0, text.split("\n")
@@ -332,7 +332,7 @@ def _explain_csv(member: Member, data: bytes, delimiter: str, columns: int) -> N
 
 
 def json_lines(data: bytes, first: int = 1) -> pl.Series:
-    """Return numbers of the lines that are not blank."""
+    """Return the numbers of the lines that are not blank."""
     numbers = [number for number, line in enumerate(data.split(b"\n"), first) if line.strip()]
     return pl.Series("line", numbers, dtype=pl.Int64)
 
@@ -344,7 +344,7 @@ def objects_of(member: Member, schema: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def read_objects(data: bytes, schema: Mapping[str, Any] | None = None) -> pl.DataFrame:
-    """Read JSON lines; an object or a list where a field is text becomes JSON, unlike what Polars writes."""
+    """Read JSON lines; objects and lists in text fields become JSON, unlike what Polars writes."""
     rows = pl.read_ndjson(data, schema=schema, infer_schema_length=None)
     flat = [name for name, dtype in rows.schema.items() if dtype == pl.String]
     within = [name for name, dtype in rows.schema.items() if dtype == pl.List(pl.String)]
@@ -381,7 +381,7 @@ def _objects(
         rows = read_objects(block.data, schema)
         written = block.data.count(b'":') + block.data.count(b'" :')
         if schema is inferred and written > _keys_of(rows) + len(re.findall(rb'" ?: ?null', block.data)):
-            _explain_json(member.name, block)  # which refuses a key that stands twice in an object
+            _explain_json(member.name, block)  # refuses a key that occurs twice in an object
     except READ_ERRORS as error:
         _explain_json(member.name, block)
         raise InputError(f"The lines cannot be read: {shown(error, 200)}", where=where) from error
@@ -426,7 +426,7 @@ def _leaves(dtype: object) -> int:
 
 
 def _explain_json(name: str, block: Block) -> None:
-    """Refuse with the first line that is not one JSON object; return if none is found."""
+    """Refuse the file at the first line that is not one JSON object; return if there is none."""
     for number, line in enumerate(block.data.split(b"\n"), block.first_line):
         if not line.strip():
             continue
@@ -455,7 +455,7 @@ def _finite(text: str) -> float:
 
 @contextmanager
 def reading(what: str, where: str, errors: tuple[type[BaseException], ...] = READ_ERRORS) -> Iterator[None]:
-    """Turn what a reader raises on a malformed file into an error that names the file."""
+    """Turn a reader's error on a malformed file into one that names the file."""
     try:
         yield
     except errors as error:
@@ -464,7 +464,7 @@ def reading(what: str, where: str, errors: tuple[type[BaseException], ...] = REA
 
 
 def _parquet(member: Member, rows: int | None) -> Table:
-    """Read a Parquet file; what its footer claims is checked against the limits before any column is read."""
+    """Read a Parquet file after checking the claims of its footer against the limits."""
     names = _names(member)
     check_header(names, member)
     with tempfile.TemporaryDirectory(prefix="clq-parquet-") as scratch:
@@ -480,7 +480,7 @@ def _parquet(member: Member, rows: int | None) -> Table:
 
 
 def _names(member: Member) -> list[str]:
-    """Return names of the columns of a Parquet file."""
+    """Return the column names of a Parquet file."""
     footer = _footer(member)
     if isinstance(footer, InputError):
         raise footer
@@ -491,15 +491,15 @@ def _names(member: Member) -> list[str]:
 def _footer(member: Member) -> list[str] | InputError:
     try:
         return list(_read_apart(member)["columns"])
-    except InputError as error:  # every format asks
+    except InputError as error:  # returned, since every format asks
         return error
 
 
 def _read_apart(member: Member, into: Path | None = None, rows: int | None = None) -> Mapping[str, Any]:
-    """Have another process read a Parquet file: a few bytes can ask for all memory there is.
+    """Have another process read a Parquet file, because a few bytes can ask for all memory there is.
 
     Returns:
-        As `core.importers.read.parquets` answers.
+        The answer of `core.importers.read.parquets`.
 
     Raises:
         InputError: If it cannot be read, or not within the bounds.
@@ -517,7 +517,7 @@ def _read_apart(member: Member, into: Path | None = None, rows: int | None = Non
 
 @contextmanager
 def _on_disk(member: Member) -> Iterator[Path]:
-    """Yield the file where it lies, or a copy of what is packed or was uploaded."""
+    """Yield the path of the file, or of a copy if it is packed or was uploaded."""
     with member.opener() as stored:
         if member.path is not None and stored.read(len(PARQUET)) == PARQUET:
             yield member.path.absolute()
@@ -530,18 +530,18 @@ def _on_disk(member: Member) -> Iterator[Path]:
 
 
 def _most(member: Member) -> int:
-    """Return bytes that the rows of a file may take in memory."""
+    """Return the memory that the rows of a file may take, in bytes."""
     return max(_GRACES * member.limits.grace_bytes, member.limits.ratio * member.size)
 
 
 def _check_claim(member: Member, what: str, unfolds: int, amount: str = "") -> None:
-    """Refuse what unfolds to more than the limits allow: a few bytes can stand for a billion values."""
+    """Refuse a file that unfolds to more than is allowed: a few bytes can stand for a billion values."""
     if unfolds > _most(member):
         raise InputError(f"The file claims {amount}{what} in {member.size:,} bytes.", where=member.name)
 
 
 def _check_cells_of(member: Member, size: int, rows: int, columns: int) -> None:
-    """Refuse rows with few cells under many columns: missing cells take memory, too."""
+    """Refuse rows with few cells under many columns, because missing cells take memory, too."""
     if rows * columns * _VALUE_BYTES > max(_GRACES * member.limits.grace_bytes, _VALUE_BYTES * size):
         problem = f"{rows:,} rows of up to {columns:,} columns in {size:,} bytes: nearly all cells are empty."
         raise InputError(problem, where=member.name, do="Leave out the lines and columns that hold nothing.")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
-# Control characters, the marks that reorder text, and bytes of a name that aren't text.
+# Control characters, marks that reorder text, and bytes of a name that are not text.
 _UNSAFE = re.compile(f"[\x00-\x1f\x7f-\x9f{CONTROLS}\ufeff\ud800-\udfff]")
 SAVE_AS = "Save the file as UTF-8 and offer it again."
 
@@ -23,7 +23,7 @@ SAVE_AS = "Save the file as UTF-8 and offer it again."
 def shown(text: object, limit: int = 80) -> str:
     """Return a short printable line for a message.
 
-    Control characters escaped, the middle of long text left out.
+    Control characters are escaped, and the middle of a long text is left out.
     """
     plain = _UNSAFE.sub(_escape, str(text))
     return cut(plain, limit)
@@ -35,10 +35,10 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def require_text(what: str, text: str | None) -> None:
-    """Refuse a name that is not UTF-8, which no store can hold.
+    """Refuse a name that is not valid UTF-8, which no store can hold.
 
     Raises:
-        InputError: If it is none.
+        InputError: If it is not valid.
     """
     try:
         (text or "").encode()
@@ -58,12 +58,12 @@ def place(name: str, line: int | None = None, column: str | None = None) -> str:
 
 
 def no_column(wanted: str, columns: Sequence[str], name: str, do: str = "") -> InputError:
-    """Return the error for a column that is not there; it lists what is."""
+    """Return the error for a missing column; it lists the existing ones."""
     return InputError(f"no column `{shown(wanted)}` in {name}; found: {listed(columns)}.", do=do)
 
 
 def listed(columns: Sequence[str]) -> str:
-    """List names of columns, the first of many."""
+    """List column names, but only the first of many."""
     more = f" (+{len(columns) - 12} more)" if len(columns) > 12 else ""
     return ", ".join(shown(column, 40) for column in columns[:12]) + more
 

@@ -1,6 +1,6 @@
-"""Excel workbooks (.xlsx), checked, then read by a process with bounds: a hostile one could take all memory.
+"""Excel workbooks (.xlsx), checked, then read by a bounded process: a hostile one could take all memory.
 
-Values are read as they were saved: formulas are not computed, macros are ignored.
+Values are read as saved: formulas are not computed, macros are ignored.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from core.importers.read.text import quoted, shown
 from core.sandbox import Bounded
 
 ZIP = b"PK\x03\x04"
-OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # How .xls and encrypted workbooks begin
+OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # First bytes of .xls and encrypted workbooks
 _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 _MOST_CELLS = 50_000_000
-"""Cells of the smallest rectangle around a sheet's cells; the reader keeps all of it in memory."""
+"""Cells of the smallest rectangle around a sheet's cells, all of which the reader keeps in memory."""
 _MOST_TEXT = 1 << 31
 _AS_CSV = "Save its sheets as CSV."
 _READER = Bounded(Path(__file__).with_name("sheets.py"), memory=6 * GIB, seconds=300)
@@ -46,18 +46,18 @@ _TEXT_END = re.compile(rb"</(?:\w{1,20}:)?si>")
 class Workbook:
     """A checked workbook."""
 
-    name: str  # file, for messages
+    name: str  # the file, for messages
     sheets: tuple[str, ...]  # names of its visible sheets, in order
-    hidden: tuple[str, ...]  # names of the others
+    hidden: tuple[str, ...]  # names of the hidden sheets
     macros: bool  # whether it holds macros; they are ignored
     _cells: Mapping[str, pl.DataFrame | str]  # sheet → its cells as text, or why it cannot be read
 
     def columns(self, sheet: str) -> list[str]:
-        """Return names of the columns of a sheet, or [] if it is empty."""
+        """Return the column names of a sheet, or [] if it is empty."""
         return self.rows(sheet, 1)[0].columns
 
     def rows(self, sheet: str, most: int | None = None) -> tuple[pl.DataFrame, pl.Series]:
-        """Return the cells of a sheet as text, columns named by its header, which empty rows may precede."""
+        """Return a sheet's cells as text under the names of its header, which empty rows may precede."""
         cells = self._cells[sheet]
         if isinstance(cells, str):
             raise _unreadable(self.name, cells)
@@ -105,7 +105,7 @@ def open_workbook(member: Member) -> Workbook:
 def _opened(member: Member) -> Workbook | InputError:
     try:
         return _checked(member)
-    except InputError as error:  # every format asks
+    except InputError as error:  # returned, since every format asks
         return error
 
 
@@ -172,7 +172,7 @@ def _unreadable(name: str, why: str) -> InputError:
 
 
 def _check(packed: zipfile.ZipFile, name: str, stored: int, limits: Limits) -> bool:
-    """Refuse what would unfold to too much; whether there are macros."""
+    """Refuse a file that would unfold to too much; return whether it has macros."""
     members = packed.infolist()
     if len(members) > limits.members or len({info.filename for info in members}) < len(members):
         raise InputError("The workbook holds too many parts, or one twice.", where=name)
@@ -188,7 +188,7 @@ def _check(packed: zipfile.ZipFile, name: str, stored: int, limits: Limits) -> b
 
 
 def _chunks(packed: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
-    """Yield a part in blocks that overlap, its checksum checked at its end."""
+    """Yield a part in overlapping blocks, verifying its checksum at the end."""
     rest = b""
     with packed.open(info) as part:
         while fresh := part.read(MIB):

@@ -1,7 +1,7 @@
 """AutoRAG projects: every module that returns rankings becomes a run, every generator a run with answers.
 
-Results carry no query ids: they join the questions (``data/qa.parquet``) by the order of their rows. A
-reranker or filter chose from the list that the trial's best module before it returned: that list is its pool.
+Results contain no query ids: they join the questions (``data/qa.parquet``) by the order of their rows. A
+reranker or filter chose from the list of the trial's best module before it, so that list is its pool.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class AutoRag(Format):
         return SURE if any(map(kind, probe.members)) else 0.0
 
     def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
-        """Return the modules of every trial, otherwise the first questions or passages."""
+        """Return the modules of every trial, or else the first questions or passages."""
         contents = project([archive])
         modules = [
             {"trial": module.trial, "node": module.node, "module": module.name, "results": module.file,

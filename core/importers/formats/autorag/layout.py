@@ -32,34 +32,34 @@ _TEXT_LIMIT = 100_000
 
 @dataclass(frozen=True)
 class Module:
-    """One configuration of a node: a line of its summary and the files with what it returned."""
+    """One configuration of a node: a line of its summary, and the files with its results."""
 
-    trial: str  # where it stands
+    trial: str  # path of its trial
     node: str  # AutoRAG's type of node
     file: str  # name of its results, for example ``0.parquet``
     name: str  # AutoRAG's name of the module
     params: Json  # its parameters
     row: Mapping[str, str | None]  # its row of the summary, cells as text
-    line: int  # line of that row
-    best: bool  # whether the trial went on with it
-    # its own results, otherwise the copy that the trial went on with; None if neither is there
+    line: int  # number of that row's line
+    best: bool  # whether the trial continued with it
+    # its own results, or else the copy that the trial continued with; None if neither exists
     results: Member | None
     summary: str  # name of the summary file
 
     @cached_property
     def table(self) -> Table | None:
-        """Return the module's results, or None if they are not there."""
+        """Return the module's results, or None if they are absent."""
         return read_table(self.results, "parquet") if self.results else None
 
     @property
     def stem(self) -> str:
-        """Its place within the project, for labels."""
+        """The module's path within the project, for labels."""
         return f"{self.node} {self.file.removesuffix('.parquet')}"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One optimisation: its modules in the order that AutoRAG runs the nodes, and its configuration."""
+    """One optimisation: its modules in the order in which AutoRAG runs the nodes, and its configuration."""
 
     name: str
     modules: tuple[Module, ...]
@@ -69,14 +69,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class Project:
-    """Files that were offered of one project."""
+    """The offered files of one project."""
 
     qa: Member | None  # the questions: the project's own table, or a copy of it in results
     corpus: Member | None  # the passages; None if not offered
-    trials: tuple[Trial, ...]  # those with results
-    empty: tuple[str, ...]  # trials that hold a configuration only
+    trials: tuple[Trial, ...]  # trials with results
+    empty: tuple[str, ...]  # trials that hold only a configuration
     vectors: tuple[Member, ...]  # files that name the vector stores
-    used: frozenset[str]  # every file that says something here
+    used: frozenset[str]  # every file that contributes something
 
 
 @per_member

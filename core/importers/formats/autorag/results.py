@@ -1,4 +1,4 @@
-"""Results of a module of AutoRAG: lists, axes, the measures and times of its summary, answers."""
+"""Results of an AutoRAG module: ranked lists, axes, the measures and times of its summary, answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Lists:
 
     rows: pl.DataFrame  # query_id, rank, passage_id, score
     depth: int | None  # passages in the longest list; None if all are empty
-    left_out: tuple[LeftOut, ...] = ()  # what was not taken of them
+    left_out: tuple[LeftOut, ...] = ()  # what was skipped of them
 
     def of(self, run_id: str, stage: str) -> pl.DataFrame:
         """Return the lists as rankings of a run."""
@@ -49,7 +49,7 @@ class Lists:
 
 
 def lists(module: Module, ids: pl.Series) -> Lists:
-    """Read the lists of a module; a passage that a list repeats counts where it stands first."""
+    """Read a module's ranked lists; a passage that is repeated in a list counts at its first position."""
     table = _joined(module, ids)
     leg = module.node.split("_", maxsplit=1)[0]
     passages = _column(table, ("retrieved_ids", f"retrieved_ids_{leg}"), pl.String)
@@ -105,7 +105,7 @@ def _column(table: Table, names: tuple[str, ...], inner: type[pl.DataType]) -> p
 
 
 def measures(module: Module, run: Run, ids: pl.Series, retrieved: Lists | None) -> Import:
-    """Return measures of a module's summary as they are named there, at the length that it was asked for."""
+    """Return the measures of a module's summary under their own names, at the requested length."""
     names = [name for name in module.row if name not in _NOT_MEASURES | set(_TOKENS)]
     depth = module.params.get("top_k")
     k = depth if isinstance(depth, int) and depth > 0 else retrieved.depth if retrieved else None
@@ -121,7 +121,7 @@ def measures(module: Module, run: Run, ids: pl.Series, retrieved: Lists | None) 
 
 
 def milliseconds(module: Module) -> float | None:
-    """Mean time of a query in a module, converted from seconds, or None if it is not given."""
+    """Return the mean time per query of a module, converted from seconds, or None if it is not given."""
     seconds = _number(module, "execution_time")
     if seconds is not None and seconds < 0:
         raise InputError("The time is negative.", where=place(module.summary, module.line, "execution_time"))
@@ -129,7 +129,7 @@ def milliseconds(module: Module) -> float | None:
 
 
 def _number(module: Module, column: str) -> float | None:
-    """Return a finite number of a summary's row, or None if the cell is empty or NaN."""
+    """Return a finite number from a summary's row, or None if the cell is empty or NaN."""
     text = (module.row.get(column) or "").strip()
     if not text or text.lower() == "nan":
         return None
@@ -138,7 +138,7 @@ def _number(module: Module, column: str) -> float | None:
 
 
 def costs(module: Module, run: Run, before: dict[str, float]) -> Import:
-    """Mean latencies of the stages that a query goes through, and the tokens of a generator.
+    """Return mean latencies of the stages that a query passes through, and the tokens of a generator.
 
     Means of stages add up, unlike percentiles: the total sums all stages up to the list of passages.
     """
@@ -160,7 +160,7 @@ def costs(module: Module, run: Run, before: dict[str, float]) -> Import:
 
 
 def answers(module: Module, run: Run, ids: pl.Series, retrieved: Lists | None, grade: str | None) -> Import:
-    """Return generated texts as answers, and their measures of each question as signals."""
+    """Return generated texts as answers, and their measures per question as signals."""
     table = _joined(module, ids)
     if "generated_texts" not in table.rows.columns:
         raise no_column("generated_texts", table.rows.columns, table.name)
@@ -194,7 +194,7 @@ def embedders(files: Sequence[Member]) -> dict[str, str]:
 
 
 def axes(module: Module, before: Json, models: Mapping[str, str], depth: int | None) -> Json:
-    """Return the stack once a module was added to what came before it."""
+    """Return the stack after a module is added to what came before it."""
     if _bare(module.name).startswith("pass") or module.node in ("passage_augmenter", "passage_compressor"):
         return before
     model = shown(module.params.get("model") or module.params.get("llm") or module.name)

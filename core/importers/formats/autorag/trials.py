@@ -29,10 +29,10 @@ class _Way:
     base: Json = field(default_factory=dict)  # axes before anything was searched
     legs: Json = field(default_factory=dict)  # what the best searches add to a hybrid
     spec: Json = field(default_factory=dict)  # axes of the best stack so far
-    lists: results.Lists | None = None  # what that returned; None before anything did
-    node: str = ""  # the node that returned it
-    offered: results.Lists | None = None  # what its reranker or filter chose from
-    pool: str | None = None  # the name of that convention
+    lists: results.Lists | None = None  # the lists of that stack; None before anything returned some
+    node: str = ""  # the node that returned them
+    offered: results.Lists | None = None  # the lists that its reranker or filter chose from
+    pool: str | None = None  # the name of that pool's convention
     # stage → mean milliseconds per query of the best modules so far
     times: dict[str, float] = field(default_factory=dict)
 
@@ -48,7 +48,7 @@ class _Read:
 
 
 def makes_run(module: Module) -> bool:
-    """Return whether a module returned rankings or answers, and they are there."""
+    """Return whether a module has rankings or answers, and the offer contains them."""
     return module.results is not None and (module.node in results.RANKS or module.node == "generator")
 
 
@@ -141,7 +141,7 @@ class _Reader:
 
 
 def _go_on(way: _Way, best: _Read) -> None:
-    """Take a step: what comes next starts from the best module of a node."""
+    """Take a step: whatever comes next starts from the best module of a node."""
     node = best.module.node
     way.spec = best.spec
     if node == "query_expansion":

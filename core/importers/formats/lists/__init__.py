@@ -1,4 +1,4 @@
-"""Lists of passages by query, as tools of search and of evaluation write them: runs, judgements, measures.
+"""Lists of passages by query, as tools for search and evaluation write them: runs, judgements, measures.
 
 Each tool recognises its files and reads their contents (`Lists.gather`); the rest happens here.
 """
@@ -28,9 +28,9 @@ class Listed:
     """Contents of a file."""
 
     samples: dict[str, list[Sample]] = field(default_factory=dict)  # name of the run → its queries
-    # query, passage and grade; a grade that is None was not given
+    # query, passage and grade; a grade of None was not given
     judged: list[tuple[str, str, object]] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)  # query → its text, of queries that are only judged
+    texts: dict[str, str] = field(default_factory=dict)  # query → its text, for queries that are only judged
     specs: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # name of the run → axes
     figures: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)  # → aggregates
     left: Counter[str] = field(default_factory=Counter)
@@ -79,7 +79,7 @@ class Lists(Format):
 
 
 def _rest(member: Member, listed: Listed, options: Options) -> Import:
-    """Return judgements and what was left out of a file."""
+    """Return the judgements of a file, and what was left out."""
     left = Import(left_out=counted(listed.left, member.name), notes=tuple(listed.notes))
     if not listed.judged:
         return left

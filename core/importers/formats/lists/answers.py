@@ -30,7 +30,7 @@ _OF_JUDGING = "of judging, or holds no numbers"
 
 
 def _contexts(sample: Sample, held: object, key: str, id_key: str, where: str) -> None:
-    """Add the passages of a list of objects to a sample, with their ids, texts and scores."""
+    """Add the passages in a list of objects to a sample, with their ids, texts and scores."""
     listed = items(held, key, where)
     if listed is not None:
         sample.context_ids = [identifier(one, id_key, where) for one in listed]
@@ -198,7 +198,7 @@ class TruLens(Lists):
 
 
 def _plain(cell: object) -> str | None:
-    """Return a text, even if it is written as JSON."""
+    """Return a cell as plain text, even if it is written as JSON."""
     said = str(cell or "").strip()
     if said[:1] == '"' == said[-1:]:
         try:

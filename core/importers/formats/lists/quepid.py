@@ -1,6 +1,6 @@
-"""Quepid: exports of a case with what was found and how it was rated, or with the score of each query.
+"""Quepid: exports of a case with its results and their ratings, or with the score of each query.
 
-A query is known by its text there. The export of ratings alone (query, docid, rating) is a table.
+Queries are identified by their text there. The export of ratings alone (query, docid, rating) is a table.
 """
 
 from __future__ import annotations

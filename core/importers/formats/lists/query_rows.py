@@ -1,8 +1,8 @@
-"""A row per query with lists of ids: what was retrieved for it, and what is known to be relevant.
+"""One row per query with lists of ids: what was retrieved for it, and what is known to be relevant.
 
 CSV, TSV, JSON lines, Parquet, JSON (a list of objects, or columns and data as pandas splits them). A list is
-one of the file's kind, or a text: in JSON or Python notation, or with bars, semicolons or commas between ids.
-MLflow's evaluation table is also read; if it holds answers, not lists, these are answers.
+native to the kind of file, or a text: in JSON or Python notation, or with bars, semicolons or commas between
+ids. MLflow's evaluation table is also read; if its cells hold texts, not lists, they are answers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ROLES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 _LISTS = ("retrieved_ids", "expected_ids")
 _EITHER = {"outputs": ("retrieved_ids", "answer"), "targets": ("expected_ids", "right")}
-"""Role of MLflow → what it is where it holds lists, and where it holds texts."""
+"""MLflow's role → its meaning if the cells hold lists, and if they hold texts."""
 _SCORE = re.compile(r"(?:/v\d+)?/score$")
 _PARTED = re.compile(rb'"columns"\s*:\s*(\[[^\[\]]{0,20000}\])')
 _PARTS = re.compile(r"[|;,]")
@@ -158,7 +158,7 @@ def column_names(member: Member) -> list[str]:
 
 
 def row_cells(member: Member) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield rows with their places."""
+    """Yield rows, each with its location."""
     shape = outline(member)
     if "columns[]" in shape:
         whole, names = read_json(member), column_names(member)
@@ -176,7 +176,7 @@ def row_cells(member: Member) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _first(member: Member, column: str) -> object:
-    with suppress(InputError, *READ_ERRORS):  # a file that only looks like a table
+    with suppress(InputError, *READ_ERRORS):  # a file that only resembles a table
         if {"[]", "columns[]"} & outline(member).keys():
             return next((row.get(column) for _, row in row_cells(member)), None)
         rows = first_rows(member, 1)
@@ -185,7 +185,7 @@ def _first(member: Member, column: str) -> object:
 
 
 def _roles(names: Sequence[str], said: Mapping[str, str]) -> dict[str, str]:
-    """Return role → column, as the user says, otherwise by name; the first name of a role wins."""
+    """Return role → column, as the user says, or else by name; the first name of a role wins."""
     by_name = {normal(name): name for name in reversed(names)}
     by_name |= {name.lower(): name for name in reversed(names)}
     found = {
@@ -237,7 +237,7 @@ def _sample(row: Mapping[str, Any], roles: Mapping[str, str], where: str) -> tup
 
 
 def number_columns(names: Sequence[str], rows: _Rows) -> dict[str, Value | None]:
-    """Return columns of numbers alone, each with what its name says."""
+    """Return the columns that hold only numbers, each with the meaning of its name."""
     found: dict[str, Value | None] = {}
     for name in names:
         cells = [_number(row.get(name)) for _, row in rows]
@@ -250,7 +250,7 @@ def number_columns(names: Sequence[str], rows: _Rows) -> dict[str, Value | None]
 
 
 def _number(cell: object) -> float | bool | None:
-    """Return a number; None of an empty cell, False of what is none."""
+    """Return a number; None for an empty cell, False for a cell that is not a number."""
     if cell is None or cell == "" or cell != cell:  # noqa: PLR0124
         return None
     if isinstance(cell, bool | list | dict):
@@ -279,13 +279,13 @@ def _measure(sample: Sample, row: Mapping[str, Any], measures: Mapping[str, Valu
         elif meant is not None and meant.k is not None:
             sample.signals |= {} if value is None else {shown(name, 80): float(value)}
         else:
-            # MLflow asks models for 1 to 5
+            # MLflow asks models for grades from 1 to 5
             values[re.sub(r"/v\d+/score$", ", 1 to 5", name).removesuffix("/score")] = value
     sample.values = values
 
 
 def _figures(samples: Sequence[Sample], measures: Mapping[str, Value | None]) -> Iterator[dict[str, Any]]:
-    """Yield means of the measures whose names say their cutoff."""
+    """Yield the means of measures whose names state their cutoff."""
     for name, meant in measures.items():
         known = [sample.signals[key] for sample in samples if (key := shown(name, 80)) in sample.signals]
         if meant is not None and meant.k is not None and meant.measure != "ms" and known:

@@ -174,7 +174,7 @@ class SearchRelevance(Lists):
 
 
 def _sources(whole: object, name: str) -> Iterator[tuple[str, Json]]:
-    """Yield documents: the hits of a search response, otherwise the members of a list, or the single one."""
+    """Yield documents: the hits of a search response, or else the members of a list, or the single one."""
     hits = mapping(whole, "hits", name) if isinstance(whole, dict) else None
     held = items(hits, "hits", name) if hits else None
     for index, one in enumerate(held if held is not None else whole if isinstance(whole, list) else [whole]):

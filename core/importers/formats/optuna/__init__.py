@@ -1,10 +1,10 @@
 """Trials of an Optuna study, however stored, as runs: figures recorded by syftr, or else the objectives.
 
-syftr keeps per trial: accuracy and F1 of the answers, the mean cost of the calls of models (USD per
+syftr stores per trial: accuracy and F1 of the answers, the mean cost of model calls (USD per
 question), the median and the 80th percentile of the time per question (seconds), and its flow as JSON text.
 
-Of tables, the dashboard's have Number, State, the objectives, ``Param x`` and ``UserAttribute x``; those of
-``trials_dataframe`` number, value or ``values_x``, ``params_x``, ``user_attrs_x`` and state.
+The dashboard's tables have Number, State, the objectives, ``Param x`` and ``UserAttribute x``; those of
+``trials_dataframe`` have number, value or ``values_x``, ``params_x``, ``user_attrs_x`` and state.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _THOUSANDTHS = {
     "metric_p80_time": "latency_p80",
     "metric_llm_cost_mean": "usd_per_1k",
 }
-"""Figures in seconds, and in dollars of a question."""
+"""Figures in seconds, and in dollars per question."""
 _SYFTR = _SHARES.keys() | _THOUSANDTHS.keys()
 _MOST_QUERIES = 2**31
 _AXES: Mapping[str, str] = {
@@ -61,20 +61,20 @@ _OBJECTIVES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One trial as stored."""
+    """One trial, as stored."""
 
-    study: str  # its study's name
+    study: str  # name of its study
     number: int  # its number in the study
     state: str  # COMPLETE, PRUNED, FAIL, RUNNING or WAITING
     values: Mapping[str, float] = field(default_factory=dict)  # objective → value, if finite
-    maximised: frozenset[str] = frozenset()  # the objectives that are better the larger they are
+    maximised: frozenset[str] = frozenset()  # the objectives for which larger is better
     params: Mapping[str, object] = field(default_factory=dict)  # parameter → value as suggested
     attributes: Mapping[str, object] = field(default_factory=dict)  # user attribute → value
     where: str = ""  # file and place, for messages
 
 
 def trial_runs(trials: Sequence[Trial], digest: str, options: Options, importer: str) -> Import:
-    """Make runs of the trials that completed."""
+    """Make runs of the trials that were completed."""
     reports, left = [], []
     for trial in trials:
         reported = None if (reason := _why_not(trial)) else _reported(trial, digest)
@@ -133,7 +133,7 @@ def _reported(trial: Trial, digest: str) -> Reported:
 
 
 def _asked(trial: Trial) -> tuple[int | None, int]:
-    """Return the number of questions of a trial, unanswered ones included, and how many were unanswered."""
+    """Return how many questions a trial had, including unanswered ones, and how many were unanswered."""
     names = ("metric_num_total", "metric_num_success", "metric_num_errors")
     total, right, wrong = (number(dict(trial.attributes), name, trial.where) for name in names)
     known = [count for count in (total, None if right is None else right + (wrong or 0)) if count is not None]
@@ -157,14 +157,14 @@ def _figures(trial: Trial) -> Iterator[Figure]:
 
 
 def _spec(params: Mapping[str, object], name: str) -> Json:
-    """Return axes of the stack, and every other parameter under "params"."""
+    """Return the axes of the stack, and every other parameter under "params"."""
     spec: Json = {}
     rest: Json = {}
     for key, given in params.items():
         axis = _AXES.get(key)
         value = given
         if axis == "candidates" and isinstance(given, float) and given.is_integer():
-            value = int(given)  # in a frame a column of integers with gaps is one of fractions
+            value = int(given)  # in a frame a column of integers with gaps holds floats
         if axis is None or axis in spec or not isinstance(value, str | int) or value == "":
             rest[key] = value
         elif axis == "chunker":
@@ -188,7 +188,7 @@ def _spec(params: Mapping[str, object], name: str) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """A table's column names: the trial's, and the prefixes of the others."""
+    """A table's column names: the trial's own, and the prefixes of the others."""
 
     number: str
     state: str
@@ -198,7 +198,7 @@ class _Layout:
 
 _DASHBOARD = _Layout("Number", "State", "Param ", "UserAttribute ")
 _FRAME = _Layout("number", "state", "params_", "user_attrs_")
-_VALUE, _VALUES = "value", "values_"  # The objective of a frame, or what begins several
+_VALUE, _VALUES = "value", "values_"  # The single objective of a frame, or the prefix of several
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?")
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
 
@@ -230,7 +230,7 @@ class OptunaCsv(Format):
         return dict.fromkeys((*known, f"{layout.param}*", f"{layout.attribute}*"), TAKEN)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read the trials of every file; the study is called as the file is."""
+        """Read the trials of every file; the study is named after the file."""
         members = members_of(archives)
         return merged(trial_runs(_trials(member), member.digest, options, self.name) for member in members)
 
@@ -299,7 +299,7 @@ def _prefixed(row: Mapping[str, object], prefix: str) -> dict[str, object]:
 
 
 def _value(cell: object) -> str | int | float | bool | None:
-    """Return a cell as the value it was printed from."""
+    """Return the value that a cell was printed from."""
     text = "" if cell is None else str(cell).strip()
     if text.lower() in ("true", "false"):
         return text.lower() == "true"

@@ -44,7 +44,7 @@ _KEYS = {
     "trial_params": ("trial_id", "param_name"),
     "trial_user_attributes": ("trial_id", "key"),
 }
-"""Table → the column that leads to a trial, and the one that tells the rows of a trial or study apart."""
+"""Table → the column that refers to a trial, and the one that identifies a row of a trial or study."""
 _ODD = {
     "directions of no objective": ("study_directions", "typeof(objective) <> 'integer'"),
     "values of no objective": ("trial_values", "typeof(objective) <> 'integer'"),
@@ -190,7 +190,7 @@ def _names(reader: _Reader) -> dict[object, dict[int, str]]:
 
 
 def _params(reader: _Reader) -> dict[object, dict[str, object]]:
-    """Return trial → parameters as they were suggested: choices by their place, integers as integers."""
+    """Return trial → parameters as suggested: choices by their position, integers as integers."""
     params: dict[object, dict[str, object]] = defaultdict(dict)
     known: dict[str, object] = {}
     query = "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params"
@@ -224,7 +224,7 @@ def _attributes(reader: _Reader) -> dict[object, dict[str, object]]:
 
 
 def _untaken(reader: _Reader) -> dict[str, int]:
-    """Count rows that don't become trials, by reason."""
+    """Count the rows that do not become trials, by reason."""
     counts: dict[str, str] = {}
     for table, (key, own) in _KEYS.items():
         led = f"COUNT(CASE WHEN {key} IN (SELECT {key} FROM trials) THEN 1 END)"  # noqa: S608

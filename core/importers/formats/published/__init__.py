@@ -1,6 +1,6 @@
 """The figures that the CLQ paper prints, as runs of origin "published" (data/published/README.md).
 
-One run per distinct stack. Nothing is computed here that the paper does not print, with one exception that is
+There is one run per distinct stack. Nothing is computed that the paper does not print, with one exception,
 labelled "modelled": the reranker's tokens, K × 500, from which the paper derives its costs (§3.2.1, Table 8).
 """
 
@@ -27,7 +27,7 @@ from core.tables import frame
 DEFAULT_PATH = PUBLISHED / "clq_tables.csv"
 COLLECTION_ID = "clq-paper"
 CITATION = "Dallaire, Practical RAG Evaluation, arXiv:2511.09545v1, 12 November 2025"
-_TOKENS_PER_CANDIDATE = 500  # What the paper's costs assume; it measured 513 to 516 (Table 14)
+_TOKENS_PER_CANDIDATE = 500  # The paper's assumption for costs; it measured 513 to 516 (Table 14)
 
 _COLLECTION = Collection(
     collection_id=COLLECTION_ID,
@@ -79,13 +79,13 @@ def published_batch(source: Path | Member | None = None) -> Batch:
     """Read the printed tables into runs, aggregates and modelled usage.
 
     Args:
-        source: The table of figures; None = the one that comes with the product.
+        source: The table of figures; None = the one that ships with the product.
 
     Returns:
         One collection, one run per stack, and the frames "aggregates" and "usage".
 
     Raises:
-        InputError: If the file is missing or malformed, or two tables print different values of one thing.
+        InputError: If the file is missing or malformed, or two tables print different values of one quantity.
     """
     figures = read_figures(source)
     stacks = figures.filter(pl.col("embedder").is_not_null() & pl.col("reranker").is_not_null())
@@ -118,7 +118,7 @@ def read_figures(source: Path | Member | None = None) -> pl.DataFrame:
 
 
 def disagreements(figures: pl.DataFrame) -> pl.DataFrame:
-    """Return quantities that two tables print with different values."""
+    """Return the quantities that two tables print with different values."""
     groups = [
         rows.group_by(*(_MEASURES[metric][2] if metric in _MEASURES else _STACK), "metric", "k").agg(
             pl.col("table").alias("tables"), pl.col("value").alias("values")
@@ -219,7 +219,7 @@ def _aggregates(figures: pl.DataFrame, stacks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _usage(stacks: pl.DataFrame) -> pl.DataFrame:
-    # what a hybrid stack sent to its reranker is not printed: no row, so its cost is unknown
+    # What a hybrid stack sent to its reranker is not printed: no row, so its cost is unknown
     dense = (pl.col("mode") == "dense") & (pl.col("reranker") != "none")
     rows = stacks.filter(dense).select(
         "run_id",
@@ -261,7 +261,7 @@ class PublishedTables(Format):
         )
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read the figures as they ship; of the options none applies."""
+        """Read the figures as shipped; none of the options applies."""
         return merged(_figures(member, options) for member in members_of(archives) if self.kind(member))
 
 

@@ -1,7 +1,7 @@
-"""Published scores of readers as workspaces: RAGGED's curves by k, and the generators of a thesis.
+"""Published scores of readers as workspaces: RAGGED's curves over k, and the generators of a thesis.
 
 Every score is a mean that was printed, or that a tool's authors published. Only intervals are computed: each
-mean is a share of questions (or cases) that were right, so it has a binomial one.
+mean is the share of questions (or cases) answered correctly, so it has a binomial interval.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from core.stats.means import share_interval
 from core.tables import frame
 
 RAGGED, RAGGED_FOUND, THESIS = "ragged", "ragged-gold-found", "thesis-generators"
-"""The workspaces: Natural Questions, those of its questions with a gold passage in Top(k), and the thesis."""
+"""The workspaces: Natural Questions, its questions with a gold passage in Top(k), and the thesis."""
 GENERATORS = PUBLISHED / "thesis_generators.csv"
 _BY_K, _TABLES = PUBLISHED / "ragged_reader_by_k.csv", PUBLISHED / "ragged_tables.csv"
 _TOOL = "RAGGED, results published with the tool (github.com/neulab/ragged)"
 _PAPER = "Hsia, Shaikh, Wang, Neubig, RAGGED: Towards Informed Design of Scalable and Stable RAG Systems"
 _THESIS = "Palmieri, A Comprehensive Study on RAG Methods for More Robust LLMs, Milano-Bicocca, Table 7.8"
-_QUESTIONS = 2837  # of Natural Questions (RAGGED, Table 3)
+_QUESTIONS = 2837  # Size of Natural Questions (RAGGED, Table 3)
 _CASES = 39  # the thesis's values are multiples of 1/39
 _BASELINE: JsonMap = {"reader": "GPT-4 Omni", "prompt": "P1", "temperature": 0.2}  # §7.4.1: 370.52 points
 _MODES = {
@@ -105,14 +105,14 @@ def _ragged_scores() -> pl.DataFrame:
         "{}-{}", pl.when(sliced).then(pl.lit(RAGGED_FOUND)).otherwise(pl.lit(RAGGED)), "retriever"
     )
     mode = pl.col("mode").replace_strict(_MODES, return_dtype=pl.String)
-    # Without a retriever they hold for every one that has curves
+    # Scores without a retriever hold for every retriever that has curves
     every = (
         rows.filter(pl.col("retriever") == "-")
         .drop("retriever")
         .join(pl.DataFrame({"retriever": ["bm25", "colbert"]}), how="cross")
     )
     rows = pl.concat([rows.filter(pl.col("retriever") != "-"), every.select(rows.columns)])
-    # The closed book of a slice changes with the slice, which is that of a k
+    # The closed-book score of a slice varies with the slice, which belongs to one k
     k = pl.when(mode == GOLD).then(None).otherwise(pl.col("k"))
     return _means(
         rows.select(
@@ -157,7 +157,7 @@ def _thesis_scores(run_id: str) -> pl.DataFrame:
 
 
 def _means(rows: pl.DataFrame, n: int) -> pl.DataFrame:
-    """Return rows of the table, with Wilson's interval where a mean is a share of n questions."""
+    """Return rows of the table, with Wilson's interval if a mean is a share of n questions."""
     whole = pl.when(pl.col("scale") == "0-100").then(100.0).otherwise(1.0)
     ends = share_interval(rows.select(pl.col("value") / whole).to_series().to_numpy(), n)
     counted = rows.with_columns(pl.Series(name, end) for name, end in zip(("low", "high"), ends, strict=True))

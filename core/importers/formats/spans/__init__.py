@@ -1,6 +1,6 @@
-"""Judged spans as a golden set: quotes or places in documents that the store has or that come along.
+"""Judged spans as a golden set: quotes or places in documents of the store or of the same offer.
 
-The spans are all that is read here. What they say about the chunks of each chunker is worked out when they
+Only the spans are read here. Their grades for the chunks of each chunker are derived when they
 are written, with the chunkings that the store has then.
 """
 
@@ -25,7 +25,7 @@ from core.importers.read.workbook import is_workbook, open_workbook
 from core.importers.report import TAKEN, FileReport, settled
 
 _OF_CHARACTERS = frozenset({"quote", "start_char", "char_start", "start_offset"})
-"""Names that only a column of spans has."""
+"""Names that only columns of spans have."""
 _NO_DOCUMENTS = (
     "Name the collection of the documents (--collection), offer them along with the file (a BEIR "
     "corpus or an export), or evaluate them first (python -m core run)."
@@ -87,7 +87,7 @@ class JudgedSpans(Format):
             yield settled(member.name, "column", names, dict.fromkeys(roles.values(), TAKEN))
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read all files, each a golden set."""
+        """Read all files, each as a golden set."""
         return merged(_read(archive.members[0], options) for archive in archives)
 
 
@@ -134,7 +134,7 @@ def _read(member: Member, options: Options) -> Import:
 def _home(rows: pl.DataFrame, name: str, options: Options) -> tuple[str, pl.DataFrame]:
     """Return the collection whose documents are quoted, and those documents.
 
-    It is the one that the user named, otherwise the one in the same offer or with the file's name, otherwise
+    It is the one that the user named, or else the one in the same offer or with the file's name, or else
     the only one that has documents of these names.
     """
     sources, known = rows["source"].unique().sort().to_list(), sorted(options.known_collections)

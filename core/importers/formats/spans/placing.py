@@ -1,4 +1,4 @@
-"""Judged spans in a table, and their location in their documents: by offsets, or by a quote."""
+"""Judged spans in a table, and their location in documents: by offsets, or by a quote."""
 
 from __future__ import annotations
 
@@ -41,32 +41,32 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "grade": ("grade", *KNOWN_ROLES["grade"].aliases),
     "judge": ("judge", *KNOWN_ROLES["judge"].aliases),
 }
-"""Role of a column to the names that it goes by."""
+"""Role → the column names that stand for it."""
 NEEDS = "Spans need query_id, source, grade, and start_char with end_char or quote."
 
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """Spans that stand nowhere, for one reason."""
+    """Spans that cannot be located, for one reason."""
 
     count: int  # how many
     reason: str  # why, in words
-    first: InputError  # the error that names the first one
+    first: InputError  # the error about the first of them
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Spans with their places."""
+    """Spans with their locations."""
 
-    rows: pl.DataFrame  # those that stand within a document, start_char and end_char filled
+    rows: pl.DataFrame  # spans within a document, with start_char and end_char filled in
     misplaced: tuple[Misplaced, ...]  # the others by reason, in order of the first line
 
 
 def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:
-    """Find the place of every span that has none, and check those that are given.
+    """Find the location of every span that has none, and check the given ones.
 
     Args:
-        rows: source, start_char, end_char (Int64), quote, line; a quote where a place is missing.
+        rows: source, start_char, end_char (Int64), quote, line; a quote if a location is missing.
         documents: source and text.
     """
     known = rows.join(documents.select("source", "text"), on="source", how="left", maintain_order="left")
@@ -86,7 +86,7 @@ def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:
 
 
 def _find(row: Mapping[str, Any]) -> tuple[int | None, int | None, int]:
-    """Find where the quote of a row stands first (its words, whatever the blanks between), and how often."""
+    """Find where the quote of a row occurs first (by words, ignoring blanks), and how often."""
     words = [re.escape(word) for word in row["quote"].split()]
     places = [match.span() for match in re.finditer(r"\s+".join(words), row["text"])] if words else []
     return (*(places[0] if places else (None, None)), len(places))
@@ -124,20 +124,20 @@ def _error(row: Mapping[str, Any], documents: pl.DataFrame, name: str) -> InputE
 
 
 def are_spans(roles: Mapping[str, str]) -> bool:
-    """Return whether columns of these roles make a table of spans."""
+    """Return whether columns with these roles make a table of spans."""
     return {"query_id", "source", "grade"} <= roles.keys() and bool({"quote", "start_char"} & roles.keys())
 
 
 def span_rows(table: Table, options: Options) -> pl.DataFrame:
-    """Return the judged spans of a table, as they are given.
+    """Return the judged spans of a table, as given.
 
     Returns:
         query_id, source, start_char, end_char (null if there is a quote), quote, grade (text), judge and
         line of every row.
 
     Raises:
-        InputError: A column, id, place or quote is missing, or no integer where a place has to be one.
-        UnknownNameError: A role of a column does not exist.
+        InputError: A column, id, location or quote is missing, or a location is not an integer.
+        UnknownNameError: A column's role does not exist.
     """
     roles = roles_by(table.rows.columns, options.columns, ROLES, table.name)
     needed = ("query_id", "source", *(() if "quote" in roles else PLACE), "grade")
@@ -156,11 +156,11 @@ def span_rows(table: Table, options: Options) -> pl.DataFrame:
 
 
 def span_set(rows: pl.DataFrame, name: str, stem: str, options: Options) -> Import:
-    """Make a golden set of spans whose places are known; one per judge where several judged the same.
+    """Make a golden set of located spans, or one per judge if several judged the same.
 
     Args:
         rows: As `core.importers.formats.spans.placing.placed` returns them.
-        stem: Names the golden set where the options do not.
+        stem: Name of the golden set if the options give none.
 
     Raises:
         InputError: A grade isn't an integer or is empty, no mapping fits, or characters are judged twice.
@@ -176,7 +176,7 @@ def span_set(rows: pl.DataFrame, name: str, stem: str, options: Options) -> Impo
 
 @dataclass(frozen=True)
 class _Brought:
-    """Passages of an import, and behind them what the caller has."""
+    """Documents from the passages of an import first, then from the caller."""
 
     passages: Frame
     ids: frozenset[str]
@@ -198,7 +198,7 @@ def texts(documents: Documents | None, collection_id: str, sources: Sequence[str
 
 
 def with_brought(options: Options, imported: Import) -> Options:
-    """Return the options with the passages of an import among the documents at hand."""
+    """Return the options with the passages of an import added to the available documents."""
     passages = imported.frames.get("passages")
     if passages is None:
         return options

@@ -1,7 +1,7 @@
 """Plain tables, CSV, TSV, JSON, JSONL, Parquet: rankings, judgements, timings, usage, or results per stack.
 
 Columns are recognised by name (`core.importers.naming`) or as the user maps them. A table of rankings may
-carry latency and usage of its queries, repeated on each of their rows.
+contain latency and usage of its queries, repeated on each of their rows.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from core.importers.runs import collection_of, imported_run, rankings, run_label
 from core.records import Run
 
 __all__ = ["Opened", "TableFormat", "opened_as", "recognised", "stacks_of"]
-_LISTED = 5  # Columns of grades that a note names
+_LISTED = 5  # Number of columns of grades that a note names
 
 
 class TableFormat(Format):
-    """Tables whose columns say what they hold."""
+    """Tables whose columns show what they hold."""
 
     name, title = "table", "Table (CSV, TSV, JSON, JSONL, Parquet)"
     takes = dict.fromkeys(
@@ -80,8 +80,8 @@ class TableFormat(Format):
             return LIKELY
         if self._stacks(probe) or self._turned(probe):
             return LIKELY
-        # A header with names that are known, or cells between commas, are nearer to a table than a number of
-        # fields is to TREC.
+        # A header with known names, or cells between commas, suggests a table more than a number of fields
+        # suggests TREC.
         return RESEMBLES + 0.1 if len(means.roles) > 1 or _is_parted(probe.members[0]) else RESEMBLES / 2
 
     def why_not(self, probe: Archive) -> str:
@@ -92,7 +92,7 @@ class TableFormat(Format):
             return str(error) if isinstance(error, InputError) else ""
 
     def _stacks(self, probe: Archive) -> list[str]:
-        """Return columns that may hold a result of a stack each; see `pivot`."""
+        """Return the columns that may each hold the results of a stack; see `pivot`."""
         means = meaning(_names(probe.members[0]), TableAs(), probe.name)
         if means.kind is None and "query_id" in means.roles:
             with suppress(*READ_ERRORS, InputError):
@@ -100,7 +100,7 @@ class TableFormat(Format):
         return []
 
     def _turned(self, probe: Archive) -> bool:
-        """Return whether its rows are measures of stacks; see `turned`."""
+        """Return whether the rows are measures of stacks; see `turned`."""
         with suppress(*READ_ERRORS, InputError):
             first = _first(probe.members[0])
             return turned(first) is not first
@@ -134,7 +134,7 @@ class TableFormat(Format):
         return merged(parts)
 
     def open_table(self, member: Member, options: Options) -> Opened:
-        """Return the table of a file, with what its columns mean."""
+        """Return the table of a file, with the meaning of its columns."""
         kind = kind_of(member)
         if kind not in ("parquet", None) and is_large(member):
             first = opened_as(member, _first(member), options)
@@ -144,7 +144,7 @@ class TableFormat(Format):
         return self.upright(member, replace(table, rows=flattened(table.rows)), options)
 
     def upright(self, member: Member, table: Table, options: Options) -> Opened:
-        """Return a table that was read, with its measures as columns, and with what these mean."""
+        """Return a table, read already, with measures as columns, and the meaning of its columns."""
         upright = turned(table)
         opened = opened_as(member, upright, options)
         if upright is table:
@@ -154,13 +154,13 @@ class TableFormat(Format):
 
 
 def _first(member: Member) -> Table:
-    """Return the first rows of a table, objects within them unfolded."""
+    """Return the first rows of a table, with nested objects unfolded."""
     table = read_table(member, kind_of(member), LOOK_ROWS)
     return replace(table, rows=flattened(table.rows))
 
 
 def _names(member: Member) -> list[str]:
-    """Return the names of the columns of what may be a table; those of objects unfolded."""
+    """Return the column names of a possible table, with nested objects unfolded."""
     if kind_of(member) in ("json", "jsonl"):
         with suppress(*READ_ERRORS, InputError):
             return _first(member).rows.columns
@@ -175,7 +175,7 @@ def _is_parted(member: Member) -> bool:
 
 
 def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
-    """Add what the tables of rankings hold to `parts`; return their runs by their own name."""
+    """Add the contents of ranking tables to `parts`, and return their runs by their own names."""
     orders = [_ordered(table, options) for table in tables]
     own = [(name, opened.member.stem) for opened, (done, _) in zip(tables, orders, strict=True)
            for name in sorted(done.rules)]  # fmt: skip
@@ -204,7 +204,7 @@ def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> di
 
 
 def _ordered(opened: Opened, options: Options) -> tuple[Ordered | Streamed, Table]:
-    """Return rankings in order, and the table that says what their queries took, with or without repeats."""
+    """Return rankings in order, and the table of what their queries took, with or without repeats."""
     if opened.large is None:
         rows = _ranked(opened)
         return ordered_blocks([rows], opened.member.name, rows.height, options.tie_order), opened.table
@@ -256,14 +256,14 @@ def _judgements(opened: Opened, options: Options) -> Import:
 
 
 def _labelled(opened: Opened, options: Options) -> Import:
-    """Make a golden set of each column of grades, named after it; an empty cell is not judged."""
+    """Make a golden set of each column of grades, named after it; an empty cell is unjudged."""
     name, table, labels = opened.member.name, opened.table, opened.means.labels
     pair = {role: opened.means.roles[role] for role in ("query_id", "passage_id")}
     rows = identified(table.taking(pair), name, *pair)
     parts = []
     for label in labels:
         grades = table.taking({label: label})
-        numbers(grades, label, name, whole=True)  # refused by the name of its column
+        numbers(grades, label, name, whole=True)  # refuses a bad cell under the name of its column
         parts.append(rows.with_columns(grade=grades[label], judge=pl.lit(label)))
     imported = golden_set(pl.concat(parts).drop_nulls("grade"), name, opened.member.stem, options)
     listed = ", ".join(f"`{shown(label)}`" for label in labels[:_LISTED])

@@ -1,4 +1,4 @@
-"""Tables of results, one row per stack, and of queries: answers, latency and usage."""
+"""Tables of results with one row per stack, and tables of queries: answers, latency and usage."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _QUERY = ["run_id", "query_id"]
 
 
 def stack_results(member: Member, table: Table, means: Meaning, options: Options) -> Import:
-    """Make a run with aggregates of every row."""
+    """Make a run with aggregates from every row."""
     stacks = _stacks(table, means)
     labels = run_labels(
         [(name, f"{member.stem} row {index}") for index, (name, _) in enumerate(stacks, 1)], options
@@ -58,7 +58,7 @@ def unit_of(value: Value) -> str:
 
 
 def said_of(value: Value) -> Iterator[str]:
-    """Yield notes on a column: assumptions made, and conversions."""
+    """Yield notes on a column: the assumptions and conversions made."""
     name = f"`{shown(value.column)}`"
     if value.assumed:
         yield f"{name} {value.assumed}."
@@ -73,7 +73,7 @@ def said_of(value: Value) -> Iterator[str]:
 
 
 def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
-    """Return for every row the name it carries and the axes it sets."""
+    """Return, for every row, the stack's name and the axes that the row sets."""
     named = {"run": means.roles["run"]} if "run" in means.roles else {}
     settings = {f"set {column}": column for column in means.settings}
     if not named and not means.axes and not settings:
@@ -102,7 +102,7 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _named(name: str, axes: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name of a stack, of its axes and parameters if it has no other, and its axes."""
+    """Return a stack's name, made from axes and parameters if it has none, and its axes."""
     parts = {**({} if name else axes), **settings}
     told = ", ".join(f"{shown(part)} {value}" for part, value in parts.items())
     whole = " · ".join(filter(None, (name, told)))
@@ -110,7 +110,7 @@ def _named(name: str, axes: Mapping[str, Any], settings: Mapping[str, Any]) -> t
 
 
 def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame, list[LeftOut]]:
-    """Return every number of every measure column per row, all columns at once: there may be thousands."""
+    """Return the numbers of all measure columns, row by row; there may be thousands of columns."""
     values = means.aggregates
     cells = numbers_of(table, values)
     counts = {value.column: means.counts.get(value.column, means.roles.get("n")) for value in values}
@@ -170,7 +170,7 @@ def _counted(table: Table, column: str | None) -> pl.Series:
 
 
 def filled(table: Table, value: Value, rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Return rows with a column's numbers as `value`, without empty cells, and counts of those."""
+    """Return rows with a column's numbers as `value`, without empty cells, and the counts of these."""
     (cells,) = numbers_of(table, [value])
     known = rows.with_columns(cells.alias("value")).filter(pl.col("value").is_not_null())
     return known, _empty(value, rows.height - known.height)
@@ -181,9 +181,9 @@ def _empty(value: Value, cells: int) -> dict[str, int]:
 
 
 def answers(rows: pl.DataFrame, name: str) -> Import:
-    """Return answers with their grades; without a scale it follows from the grades where that is plain.
+    """Return answers with their grades; a missing scale follows from the grades if they make it plain.
 
-    The rows have the columns of `ANSWER_ROLES`, run_id, and of the answer what else is known.
+    The rows have the columns of `ANSWER_ROLES`, run_id, and whatever else is known about the answer.
     """
     rows = _identified(rows, name)
     column = grade_column(rows)
@@ -218,12 +218,12 @@ def answers(rows: pl.DataFrame, name: str) -> Import:
 
 
 def grade_column(rows: pl.DataFrame) -> str:
-    """Return the column that holds the grades of answers: `grade`, or `score` where that is empty."""
+    """Return the column that holds the grades of answers: `grade`, or `score` if that is empty."""
     return "grade" if rows["grade"].null_count() < rows.height else "score"
 
 
 def _identified(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Return the rows with what names an answer as it is stored."""
+    """Return the rows with the columns that identify a stored answer."""
     rows = rows.with_columns(
         numbers(rows, "pass", name, whole=True).alias("pass"),
         numbers(rows, "temperature", name).alias("temperature"),
@@ -237,7 +237,7 @@ def _identified(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def own_costs(table: Table, means: Meaning) -> tuple[pl.DataFrame, set[str]]:
-    """Return tokens and times of each answer by line, and the columns that they are taken from."""
+    """Return tokens and times of each answer by line, and the columns that they come from."""
     timed = {GENERATE: "ms", FIRST_TOKEN: "first_token_ms"}
     named = [(timing, timed[timing.stage]) for timing in means.timings if timing.stage in timed]
     named += [(usage, usage.measure) for usage in means.usage if usage.stage == GENERATE]
@@ -270,7 +270,7 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
     refuse(twice, "Repeat {repeat} of query {query_id} occurs twice.", table.name, "repeat")
     wrong = rows.filter(~pl.col("repeat").is_between(1, 32_767))
     refuse(wrong, "A repeat counts from 1.", table.name, "repeat")
-    # The order of rows means nothing unless a column says so: tables are mostly sorted by their ids.
+    # The order of rows means nothing unless a column states it: tables are mostly sorted by their ids.
     rows = placed(rows) if rows["measured_at"].is_not_null().any() else rows
     return Import(frames=frames_of(timings=rows), notes=tuple(notes), left_out=tuple(empty))
 
@@ -284,7 +284,7 @@ def _as_measured(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def usage(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) -> Import:
-    """Return usage per query; the mean over the repeats of a query where each row is one."""
+    """Return usage per query, as the mean over a query's repeats if each row is one."""
     parts: list[pl.DataFrame] = []
     notes: list[str] = []
     empty: list[LeftOut] = []
@@ -309,9 +309,9 @@ def usage(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) ->
 def _costs_of(
     table: Table, value: Value, keys: pl.DataFrame, *, per_row: bool
 ) -> tuple[pl.DataFrame, tuple[LeftOut, ...]]:
-    """Return numbers of a column with their keys, without empty cells.
+    """Return the numbers of a column with their keys, without empty cells.
 
-    One a query unless each row is its own.
+    There is one per query, unless each row is a separate measurement.
     """
     known, missing = filled(table, value, keys)
     refuse(known.filter(pl.col("value") < 0), "The number is negative.", table.name, value.column)

@@ -1,4 +1,4 @@
-"""Columns that name a stack and a measure each, as in notebooks: ``bm25_ndcg@10`` or the reverse."""
+"""Columns that each name a stack and a measure, as in notebooks: ``bm25_ndcg@10`` or the reverse."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from core.importers.read.text import shown
 from core.stats.latency import AFTER_RETRIEVAL
 
 Grid = Mapping[str, tuple[str, str]]
-"""Column → its measure, as the name says it, and its stack."""
+"""Column → its measure, spelled as in the name, and its stack."""
 _CUT = re.compile(r"\s*[_\-./:|]\s*|\s+")
 _FIGURES = re.compile(
     r"(?:.*_)?(?:std|sd|stdev|stddev|var|sem|ci|low|lower|high|upper|min|max|count|mean|avg|median|p\d+|delta"
     r"|diff|err|error|rank|n)(?:_.*)?|[k@]?\d+",
     re.IGNORECASE,
 )
-"""Words that tell another figure of the same stack, and cutoffs."""
+"""Words that indicate another figure of the same stack, and cutoffs."""
 _STAGES = frozenset({*AFTER_RETRIEVAL, "retrieve", "retrieval", "rerank", "embed", "search", "pool", "final"})
-_NAMED = 3  # Columns that a message names
+_NAMED = 3  # Number of columns that a message names
 
 
 def grid_of(columns: Sequence[str], means: Meaning, said: TableAs) -> Grid:
-    """Find the columns of several stacks and the same measures, where rows are queries.
+    """Find the columns of several stacks and the same measures, if rows are queries.
 
     Returns:
-        Any columns with two levels, as in pandas; of other names only clear cases: two stacks or more, two
-        or more measures for each stack, a quality among them, and no other figure.
+        Any columns with two levels, as in pandas; among other names only clear cases: at least two stacks, at
+        least two measures per stack, a quality among them, and no other figure.
     """
     roles = means.roles.keys()
     if "query_id" not in roles or roles & {"run", "passage_id", "answer"} or said.row not in (None, "query"):
@@ -45,7 +45,7 @@ def grid_of(columns: Sequence[str], means: Meaning, said: TableAs) -> Grid:
 
 
 def owned_by(grid: Grid) -> dict[str, dict[str, str]]:
-    """Return of every measure the column of each stack."""
+    """Return, for every measure, the column of each stack."""
     owned: dict[str, dict[str, str]] = {}
     for column, (measure, stack) in grid.items():
         owned.setdefault(measure, {})[stack] = column
@@ -57,7 +57,7 @@ def _without(grid: Grid, said: TableAs) -> Grid:
 
 
 def _levels(columns: Sequence[str]) -> Grid:
-    """Return the columns of a header with two levels, measures and stacks."""
+    """Return the columns of a two-level header of measures and stacks."""
     pairs = [(column, match) for column in columns if (match := FLATTENED.fullmatch(column.strip()))]
     for measure, stack in (("first", "second"), ("second", "first")):
         known = [(column, match) for column, match in pairs if named(match[measure], match[measure])]
@@ -68,7 +68,7 @@ def _levels(columns: Sequence[str]) -> Grid:
 
 
 def _split(columns: Sequence[str], *, measure_first: bool) -> Grid:
-    """Return the columns that have a measure at one end, and something that may be a stack at the other."""
+    """Return the columns with a measure at one end and a possible stack at the other."""
     found = {}
     for column in columns:
         whole = _figure(column)
@@ -84,7 +84,7 @@ def _split(columns: Sequence[str], *, measure_first: bool) -> Grid:
 
 
 def _figure(name: str) -> Value | None:
-    """Return the meaning of a name: a known measure, or a time, price or usage of the whole path."""
+    """Return the meaning of a name: a known measure, or time, price or usage of the whole path."""
     value = usage_of(name, name) or named(name, name)
     if value is None or value.stage not in (None, "total"):
         return None
@@ -148,6 +148,6 @@ def _two_ways(measure: str, of: Mapping[str, str], name: str) -> InputError:
 
 
 def ticked(columns: Sequence[str]) -> str:
-    """List names of columns in ticks, the first of many."""
+    """List column names in ticks, but only the first of many."""
     names = ", ".join(f"`{shown(column)}`" for column in columns[:_NAMED])
     return f"{names}{f' (+{len(columns) - _NAMED} more)' if columns[_NAMED:] else ''}"

@@ -1,7 +1,7 @@
-"""Long tables, a row for each measure of a stack or query, as tables with a column for each measure.
+"""Long tables, with a row per measure of a stack or query, turned into tables with a column per measure.
 
 Other figures on a row, such as a latency or a price, belong to the stack and query: they are the same
-on all of their rows, and counts once.
+on all of their rows, and count once.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _PASSES = "or number the passes in a column `pass`."
 
 @dataclass(frozen=True, slots=True)
 class Widened:
-    """A long table with a column for each of its measures."""
+    """A long table that was given a column for each of its measures."""
 
     table: Table
     # measures that were rows, each with the reason why it isn't a column of the table, if so
     measures: Mapping[str, str]
     counts: Mapping[str, str]  # measure → its column with the number of queries of that measure
-    # columns of the file that the table has no more, each with why it is left out, if it is
+    # columns of the file that the table no longer has, each with the reason it is left out, if it is
     gone: Mapping[str, str]
 
 
 def widened(table: Table, means: Meaning) -> Widened:
     """Return a long table with a column for each of its measures.
 
-    Rows belong together where all columns do that name something, or, if none names the stack, all of
+    Rows belong together if all naming columns agree or, if none names the stack, all columns of
     words.
 
     Raises:
-        InputError: A measure stands twice for the same stack and query, a figure beside the measures differs
+        InputError: A measure occurs twice for the same stack and query, a figure beside the measures differs
             on their rows, or there are too many measures.
     """
     name, value, n = means.roles["measure"], means.roles["value"], means.roles.get("n")
@@ -79,7 +79,7 @@ def _keys(means: Meaning) -> list[str]:
 
 
 def _groups(cells: Mapping[str, pl.Series], keys: Sequence[str]) -> pl.Series:
-    """Return the number of the group of rows that each belongs to, in the order in which they begin."""
+    """Return the number of the group that each row belongs to, in order of first appearance."""
     rows = pl.DataFrame([cells[key].alias(f"{number}") for number, key in enumerate(keys)])
     if not keys:
         return pl.Series([0] * len(next(iter(cells.values()))), dtype=pl.UInt32)
@@ -88,7 +88,7 @@ def _groups(cells: Mapping[str, pl.Series], keys: Sequence[str]) -> pl.Series:
 
 
 def _of_groups(group: pl.Series, cells: pl.Series, among: pl.Series | None = None) -> pl.Series:
-    """Return the first cell of each group that is not empty, of the rows that count."""
+    """Return the first non-empty cell of each group, among the rows that count."""
     rows = pl.DataFrame({"group": group, "cell": cells})
     known = (
         (rows if among is None else rows.filter(among))
@@ -109,13 +109,13 @@ def _free(name: str, names: Sequence[str]) -> str:
 
 
 def _figures(means: Meaning) -> list[str]:
-    """Return the columns that hold figures beside the measure of a row, and what they are figures of."""
+    """Return the columns that hold figures beside the measure of a row, and the keys of these figures."""
     values = (*means.timings, *means.usage, *means.aggregates, *means.scores)
     return list(dict.fromkeys([*(value.column for value in values), *means.items.values()]))
 
 
 def _measures(rows: pl.DataFrame, column: str, file: str) -> list[str]:
-    """Return the names of the measures, each once; refuse names that cannot be told apart."""
+    """Return the distinct names of the measures; refuse names that cannot be told apart."""
     refuse(rows.filter(pl.col("name").is_null()), "The row names no measure.", file, column)
     again = rows.filter(~pl.struct("group", "name").is_first_distinct())
     problem = "The measure {name} stands twice for the same stack and query."

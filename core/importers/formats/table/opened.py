@@ -1,4 +1,4 @@
-"""A table with what its columns mean and how its numbers are read."""
+"""A table with the meaning of its columns and the way its numbers are read."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _OF_STACKS = ("run", "n", "measure", "value")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A table with what its columns mean."""
+    """A table with the meaning of its columns."""
 
     member: Member  # the file
-    table: Table  # its rows; of a large one its first
-    means: Meaning  # what its columns mean
-    large: str | None = None  # what a large table is read as, block by block; None if `table` is all of it
-    later: dict[str, str] = field(default_factory=dict)  # columns that occur in a later block only
+    table: Table  # its rows; for a large one, its first rows
+    means: Meaning  # the meaning of its columns
+    large: str | None = None  # how a large table is read, block by block; None if `table` is all of it
+    later: dict[str, str] = field(default_factory=dict)  # columns that occur only in a later block
     numbers: Numbers = field(default_factory=Numbers)  # how its numbers were read
     # columns of the file the table was made from, each with the reason it is left out; None = the table's own
     own: Mapping[str, str] | None = None
     left_out: tuple[LeftOut, ...] = ()
-    texts: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # beside ids, as of `Import`
+    texts: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # texts beside ids, as in `Import`
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -66,18 +66,18 @@ class Opened:
 
     @property
     def file_report(self) -> FileReport:
-        """Every column, taken or left out."""
+        """Every column of the file, taken or left out."""
         known = self.verdicts
         return settled(self.member.name, "column", {**known, **self.later}, known)
 
 
 _WHAT = {"query_id": "queries", "passage_id": "passages"}
 _OF_WORDS = r"\s|\p{Han}|\p{Hiragana}|\p{Thai}"
-_MOSTLY = 0.5  # Share of cells of several words from which on a column has texts, and no names
+_MOSTLY = 0.5  # Share of cells with several words from which on a column holds texts, not names
 
 
 def beside_ids(table: Table, means: Meaning) -> dict[str, pl.DataFrame]:
-    """Return the texts given with ids in a table: for "queries" and "passages" the id and the text."""
+    """Return the texts that a table gives with ids: for "queries" and "passages" the id and the text."""
     found = {}
     for role, column in means.texts.items():
         rows = table.taking({"id": means.roles[role], "text": column}).drop("line").drop_nulls()
@@ -89,14 +89,14 @@ def beside_ids(table: Table, means: Meaning) -> dict[str, pl.DataFrame]:
 
 
 def opened_as(member: Member, table: Table, options: Options) -> Opened:
-    """Return a table that was read, with what its columns mean."""
+    """Return a table, read already, with the meaning of its columns."""
     opened = _as_meant(member, table, options)
     said, _ = without_stars(in_ms(table, options.table_as(member.name)), table.rows.columns)
     return replace(opened, texts=beside_ids(table, meaning(table.rows.columns, said, member.name)))
 
 
 def in_ms(table: Table, said: TableAs) -> TableAs:
-    """Return the settings of a table, with columns of durations as times in milliseconds."""
+    """Return a table's settings, with columns of durations as times in milliseconds."""
     spans = [column for column, dtype in table.rows.schema.items() if dtype == pl.Duration]
     told = {}
     for column in set(spans) - {*said.columns.values(), *said.without}:
@@ -107,7 +107,7 @@ def in_ms(table: Table, said: TableAs) -> TableAs:
 
 
 def _ids_missing(table: Table, means: Meaning) -> Table:
-    """Return a table with NaN as missing where it stands for an id, as an empty one becomes among floats."""
+    """Return a table with NaN ids as missing, because an empty id among floats becomes NaN."""
     ids = [column for role, column in means.roles.items() if role in ("query_id", "passage_id", "run")]
     floats = [column for column in ids if table.rows.schema[column].is_float()]
     if not floats:
@@ -128,7 +128,7 @@ def _as_meant(member: Member, table: Table, options: Options) -> Opened:
 
 
 def _unpivoted(member: Member, table: Table, said: TableAs, owned: Mapping[str, Mapping[str, str]]) -> Opened:
-    """Return a table with a column for each stack as one with a row for each stack and query."""
+    """Turn a table with a column for each stack into one with a row for each stack and query."""
     twice = [column for column in table.rows.columns if column in owned]
     rows = unpivoted(replace(table, rows=table.rows.drop(twice)), owned)
     opened = _opened(member, rows, said)
@@ -168,7 +168,7 @@ def _opened(member: Member, table: Table, said: TableAs) -> Opened:
 
 
 def _of_named(table: Table, means: Meaning) -> tuple[Table, tuple[LeftOut, ...]]:
-    """Return a table of queries without the few rows that name none, as of what failed, which are counted."""
+    """Return a table of queries without the few rows that name none (failures), and count these rows."""
     column = means.roles.get("query_id")
     if column is None or not (means.kind in ("costs", "answers") or means.is_long):
         return table, ()
@@ -183,7 +183,7 @@ def _of_named(table: Table, means: Meaning) -> tuple[Table, tuple[LeftOut, ...]]
 
 
 def named_in(table: Table, means: Meaning) -> list[str]:
-    """Return the names of the measures that the rows of a long table hold."""
+    """Return the names of the measures in the rows of a long table."""
     return [str(name) for name in as_text(table.rows[means.roles["measure"]]).drop_nulls().unique()]
 
 
@@ -214,7 +214,7 @@ def _percent_of(table: Table, means: Meaning, said: TableAs) -> set[str]:
 
 
 def _widened(long: Opened, said: TableAs, percent: set[str]) -> Opened:
-    """Return a long table as one with a column for each measure."""
+    """Turn a long table into one with a column for each measure."""
     made, name = widened(long.table, long.means), long.member.name
     columns = [column for column in made.table.rows.columns if column not in made.counts.values()]
     there = {meant: column for meant, column in said.columns.items() if column in columns}
@@ -233,13 +233,13 @@ def _widened(long: Opened, said: TableAs, percent: set[str]) -> Opened:
 
 
 def lost_measures(why: Mapping[str, str], measures: Iterable[str], name: str) -> tuple[LeftOut, ...]:
-    """Return the measures that are left out, for files whose measures aren't columns."""
+    """Return the measures that are left out, for files whose measures are not columns."""
     lost = {measure: why[measure] for measure in measures if why.get(measure, TAKEN) != TAKEN}
     return counted({f"measure `{shown(measure)}`: {reason}": 1 for measure, reason in lost.items()}, name)
 
 
 def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | None = None) -> Meaning:
-    """Return the meaning of the columns as far as the first rows show; no number is refused."""
+    """Return the meaning of the columns as far as the first rows show it; no number is refused."""
     said, _ = without_stars(in_ms(table, said), columns or table.rows.columns)
     means = meaning(columns or table.rows.columns, said, name)
     if means.is_long:
@@ -266,7 +266,7 @@ def seen(table: Table, said: TableAs, name: str) -> Look:
 
 
 def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: str) -> dict[str, str]:
-    """Return meaning → column of a table whose first rows are known.
+    """Return meaning → column for a table whose first rows are known.
 
     Args:
         columns: Names as in the file.
@@ -280,13 +280,13 @@ def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: 
 
 
 def grid_in(columns: Sequence[str], said: TableAs, name: str) -> Grid:
-    """Find the columns of a table that name a stack and a measure each."""
+    """Find the columns of a table that each name a stack and a measure."""
     said, stars = without_stars(said, columns)
     return {} if stars else grid_of(columns, meaning(columns, said, name), said)
 
 
 def stacks_of(columns: Sequence[str], rows: pl.DataFrame, name: str) -> list[str]:
-    """Find columns of a table, by its first rows, that may hold a result of a stack each."""
+    """Find the columns of a table that, by its first rows, may each hold the results of a stack."""
     lines = pl.Series("line", range(2, rows.height + 2), dtype=pl.Int64)
     return pivot(Table(name, rows, lines), meaning(columns, TableAs(), name))
 

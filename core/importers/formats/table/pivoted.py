@@ -1,6 +1,6 @@
-"""Tables with a column for each stack (a pivot of a notebook), as tables with a row for each stack and query.
+"""Tables with a column per stack (a notebook's pivot), turned into tables with a row per stack and query.
 
-What the cells hold is said by a star: the columns that a pattern fits hold its meaning, each of the stack
+A star says what the cells hold: the columns that fit a pattern have its meaning, each for the stack
 that the star stands for.
 """
 
@@ -35,10 +35,10 @@ def without_stars(said: TableAs, columns: Sequence[str]) -> tuple[TableAs, dict[
 
 
 def by_patterns(table: Table, means: Meaning, stars: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return of every meaning that a pattern gives to columns the column of each stack.
+    """Return, for each meaning that a pattern gives to columns, the column of each stack.
 
     Args:
-        means: What the columns mean without the patterns.
+        means: The meaning of the columns without the patterns.
         stars: Pattern by meaning.
 
     Raises:
@@ -56,7 +56,7 @@ def unpivoted(table: Table, owned: Mapping[str, Mapping[str, str]]) -> Table:
     """Return a table with a row for each stack and query.
 
     Args:
-        owned: Of every measure the column of each stack.
+        owned: For every measure, the column of each stack.
     """
     apart = {column for columns in owned.values() for column in columns.values()}
     kept = [column for column in table.rows.columns if column not in apart]
@@ -79,7 +79,7 @@ def unpivoted(table: Table, owned: Mapping[str, Mapping[str, str]]) -> Table:
 
 
 def _matched(table: Table, means: Meaning, pattern: str) -> dict[str, str]:
-    """Find the columns that a pattern fits, by what its star stands for."""
+    """Find the columns that fit a pattern, by the text that its star stands for."""
     head, _, tail = pattern.partition(STAR)
     fits = re.compile(f"{re.escape(head)}(.+){re.escape(tail)}")
     roles = {*means.roles.values(), *means.axes.values()}
@@ -95,7 +95,7 @@ def _matched(table: Table, means: Meaning, pattern: str) -> dict[str, str]:
 
 
 def _numeric(table: Table, means: Meaning) -> list[str]:
-    """Find columns without a meaning that hold numbers, or nothing."""
+    """Find columns without a meaning that hold only numbers or empty cells."""
     numeric = []
     for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
         cells = table.taking({"cell": column})["cell"].drop_nulls()
@@ -105,7 +105,7 @@ def _numeric(table: Table, means: Meaning) -> list[str]:
 
 
 def pivot(table: Table, means: Meaning) -> list[str]:
-    """Find columns that may hold a result of a stack each, where rows are queries; none in other tables."""
+    """Find columns that may hold the results of a stack each if rows are queries; none in other tables."""
     if "query_id" not in means.roles or means.roles.keys() & {"run", "passage_id", "answer"} or means.kind:
         return []
     columns = _numeric(table, means)
@@ -113,7 +113,7 @@ def pivot(table: Table, means: Meaning) -> list[str]:
 
 
 def which_measure(columns: Sequence[str], name: str) -> InputError:
-    """Return the refusal of a table whose columns may be stacks: what its cells hold is not said."""
+    """Return the refusal of a table whose columns may be stacks, because nothing says what its cells hold."""
     return InputError(
         f"The columns {ticked(columns)} may hold a result of a stack each, but not which measure.",
         where=name,

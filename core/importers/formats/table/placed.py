@@ -1,4 +1,4 @@
-"""Tables of rankings that say where their passages are from: by text, document, characters or heading."""
+"""Tables of rankings that locate their passages: by text, document, characters or heading."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.importers.samples import text_id
 
 
 def named_by_place(table: Table, means: Meaning) -> tuple[Table, str]:
-    """Return a table with a column of ids that are made of where passages are from, and that column."""
+    """Return a table with a column of ids made from the passages' locations, and that column."""
     column = "passage"
     while column in table.rows.columns:
         column += " "
@@ -22,7 +22,7 @@ def named_by_place(table: Table, means: Meaning) -> tuple[Table, str]:
 
 
 def _id(row: dict[str, object]) -> str | None:
-    """Return the name of a passage, or None if the row doesn't describe one."""
+    """Return an id for a passage, or None if the row does not describe one."""
     source, text = row.get("source"), row.get("text")
     place = "-".join(str(row[name]) for name in ("start", "end", "heading") if row.get(name) is not None)
     if source and place:
@@ -31,7 +31,7 @@ def _id(row: dict[str, object]) -> str | None:
 
 
 def told_of(table: Table, means: Meaning) -> pl.DataFrame:
-    """Return a table's facts about its passages other than ids: frame of `TOLD`."""
+    """Return what a table says about its passages other than ids: frame of `TOLD`."""
     if not means.places:
         return TOLD.to_frame()
     rows = table.taking({"passage_id": means.roles["passage_id"], **means.places})

@@ -51,7 +51,7 @@ def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Impor
 
 
 def _groups(opened: Opened, options: Options) -> pl.DataFrame:
-    """Return the group that each question comes from, from a column.
+    """Return the group of each question, from a column.
 
     Raises:
         InputError: The column that the user named holds two groups for a question.
@@ -78,9 +78,9 @@ _OF_NONE = "a query has several answers, and it is of none of them alone"
 def _owners(
     opened: Opened, known: dict[str, Run], options: Options
 ) -> tuple[tuple[Run, ...], dict[str, str]]:
-    """Return runs that a table without rankings belongs to.
+    """Return the runs that a table without rankings belongs to.
 
-    Those that had to be made, and own name → run id.
+    These are the runs that had to be made, and own name → run id.
     """
     own = [str(run) for run in keyed(opened, "run", "query_id")["run"].unique().sort()]
     if own == [""] and len(known) == 1:
@@ -97,7 +97,7 @@ def _owners(
 
 
 def measured(opened: Opened, ids: Mapping[str, str], *, per_row: bool) -> Import:
-    """Return times and usage; `per_row` as for `core.importers.formats.table.aggregated.timings`."""
+    """Return times and usage; `per_row` as in `core.importers.formats.table.aggregated.timings`."""
     if not opened.means.timings and not opened.means.usage:
         return Import()
     keys = _keys(opened, ids)
@@ -105,7 +105,7 @@ def measured(opened: Opened, ids: Mapping[str, str], *, per_row: bool) -> Import
 
 
 def _keys(opened: Opened, ids: Mapping[str, str]) -> pl.DataFrame:
-    """Return of every row run_id, query_id, repeat, measured_at and line."""
+    """Return run_id, query_id, repeat, measured_at and line of every row."""
     keys = keyed(opened, "run", "query_id", "repeat", "measured_at")
     return keys.with_columns(
         pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"),
@@ -118,10 +118,10 @@ _OUTRIGHT = "Leave out what is repeated, or number the passes in a column `pass`
 
 
 def scored(opened: Opened, ids: Mapping[str, str]) -> Import:
-    """Return scores of queries as signals, with their means; of prices the means alone.
+    """Return scores of queries as signals, with their means; for prices only the means.
 
     Raises:
-        InputError: A stack has two rows for a query that no number of the pass tells apart.
+        InputError: A stack has two rows for a query that no pass number distinguishes.
     """
     table, means = opened.table, opened.means
     if not means.scores:

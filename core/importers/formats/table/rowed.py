@@ -1,7 +1,7 @@
-"""Whether the rows of a table of measures are stacks or queries, where no name of a column says so.
+"""Decides whether the rows of a table of measures are stacks or queries if no column name says so.
 
-Told by the cells: questions are distinct, long, and end with a question mark; a hit rate of 0.6 is of many
-queries, one of 0 or 1 may be of one.
+The cells decide: questions are distinct, long, and end with a question mark; a hit rate of 0.6 covers many
+queries, one of 0 or 1 may cover a single query.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from core.importers.read.tabular import Table
 from core.importers.read.text import quoted, shown
 from core.importers.report import UNKNOWN
 
-_WEAK = frozenset({"name", "label"})  # Names of stacks, and of much else
+_WEAK = frozenset({"name", "label"})  # Names for stacks, but also for much else
 _ID = "id"
-_MOST_STACKS = 30  # Rows up to which words below an unknown name are those of stacks
-_LEAST = 5  # Rows from which on measures of 0 and 1 alone are of single queries
+_MOST_STACKS = 30  # Rows up to which words under an unknown name are names of stacks
+_LEAST = 5  # Rows from which on measures of only 0 and 1 belong to single queries
 _ASKED = r"[?？؟][\s\"'”’)]*$"
-_LONG, _WORDS = 25, 4  # Characters and words of a text, in the mean
+_LONG, _WORDS = 25, 4  # Characters and words of a text, on average
 _NUMBERED = r"(?i)^(?:[a-z]{0,12}[-_. ]?\d+|[0-9a-f-]{16,})$"
 _OF_FIELD = (
     r"(?i)(?:^|[^a-z])(?:bm25|bm42|tf-?idf|dense|sparse|hybrid|fusion|rrf|splade|colbert|baseline|vectors?"
@@ -31,7 +31,7 @@ _OF_FIELD = (
     r"|gpt|llama|claude|gemini|mistral|qwen|cohere|voyage|openai|ada|bge|e5|gte|minilm|mpnet|jina|nomic|faiss"
     r"|elastic\w*|qdrant|milvus|pgvector|stack|system|config|pipeline|method|variant|setup|v\d+)(?:[^a-z]|$)"
 )
-"""Words that names of stacks have, and names of questions hardly."""
+"""Words that occur in names of stacks, but hardly in questions."""
 _ONE_OR_NONE, _RECIPROCAL = frozenset({"hit", "success"}), frozenset({"rr", "mrr"})
 
 
@@ -54,7 +54,7 @@ def rowed(table: Table, means: Meaning, said: TableAs) -> Meaning:
     """Return the meaning of the columns, including the query column if the rows are queries.
 
     Raises:
-        OpenRowError: They may be stacks as well.
+        OpenRowError: The rows may also be stacks.
     """
     if means.row == "stack" or "query_id" in means.roles or means.kind not in (None, "aggregates"):
         return means
@@ -89,7 +89,7 @@ def _queries(table: Table, means: Meaning) -> str | None:
 
 
 def _undecided(table: Table, means: Meaning, column: str) -> str | None:
-    """Return the column that may name queries if it does."""
+    """Return the column that may name queries, though it may name stacks as well."""
     cells = _cells(table, column)
     if _singly(table, means) or _is_long(cells):
         return column
@@ -117,13 +117,13 @@ def _averaged(table: Table, means: Meaning) -> bool:
 
 
 def _singly(table: Table, means: Meaning) -> bool:
-    """Return whether figures describe a single query: several rows of hits and misses."""
+    """Return whether figures belong to single queries: several rows of hits and misses."""
     both = [cells.n_unique() > 1 and bool((cells == 0).any()) for _, cells in _single(table, means)]
     return table.rows.height >= _LEAST and any(both) and not _averaged(table, means)
 
 
 def _single(table: Table, means: Meaning) -> list[tuple[pl.Series, pl.Series]]:
-    """Return of measures that have few values in one query whether each is such, and the values."""
+    """Return measures with few possible values per query: whether each cell has one, and the cells."""
     found = []
     for value in means.aggregates:
         measure = value.measure.lower()
@@ -164,7 +164,7 @@ def _is_long(cells: pl.Series) -> bool:
 
 
 def _is_id(table: Table, column: str) -> bool:
-    """Return whether a column is called id and may be one, or numbers something by texts such as q1."""
+    """Return whether a column is called id and may be one, or has numbered texts such as q1."""
     numbered = _cells(table, column).str.contains(_NUMBERED).all()
     return normal(column) == _ID or (numbered and not _is_number(table, column))
 

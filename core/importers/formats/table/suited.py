@@ -1,4 +1,4 @@
-"""The cells of a table where names of its columns leave something open."""
+"""Resolves by its cells what the column names of a table leave open."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from core.records import group_kind
 
 _BEIR = {"query-id", "corpus-id", "score"}  # Columns of its qrels
 _PERCENTILES = ("latency_p50", "latency_p95", "latency_p99")
-_MOST_GRADE = 5  # Of columns that no name tells to be grades
+_MOST_GRADE = 5  # Highest grade in columns that no name marks as grades
 _SEVERAL = frozenset({"repeat", "k", "pass", "reader", "prompt", "temperature", "answer_mode", "judge"})
-"""What tells several rows of a query apart that are no stacks."""
+"""Columns that distinguish several rows of a query without being stacks."""
 FIGURE = r"(?i)^(?:[-+€£]|(?:us)?\$|usd)?\s*\d[\d.,\s'’]*(?:e[+-]?\d+)?\s*(?:%|[$€£]|usd)?$"
-DIGITS = rf"{FIGURE}|^(?:nan|inf)$"  # of cells that hold a number
+DIGITS = rf"{FIGURE}|^(?:nan|inf)$"  # matches cells that hold a number
 
 
 def suited(
     means: Meaning, table: Table, percent: Collection[str] = (), said: Collection[str] = ()
 ) -> Meaning:
-    """Look at the cells where names of columns leave something open: percent, and what names the stacks.
+    """Settle by cells what column names leave open: percentages, and the columns that name stacks.
 
     Args:
         percent: Columns whose cells have a percent sign.
@@ -61,7 +61,7 @@ def suited(
 
 
 def _grades(means: Meaning, table: Table) -> bool:
-    """Return whether scores of passages are grades: whole, in qrels by the file's name or like BEIR's."""
+    """Return whether scores of passages are grades: integers, in qrels by file name or in BEIR's form."""
     if means.roles.keys() != {"query_id", "passage_id", "score"}:
         return False
     judged = said_by_name(table.name) or ("qrels" if set(table.rows.columns) == _BEIR else None)
@@ -70,7 +70,7 @@ def _grades(means: Meaning, table: Table) -> bool:
 
 
 def figures_of(table: Table, values: Sequence[Value]) -> list[Figures]:
-    """Return the numbers of columns with the measures they may be; cells that aren't numbers are null."""
+    """Return numbers of columns with the measures they may be; cells that are not numbers are null."""
     if not values:
         return []
     height, names = table.rows.height, {f"{number}": value.column for number, value in enumerate(values)}
@@ -96,14 +96,14 @@ def figures_of(table: Table, values: Sequence[Value]) -> list[Figures]:
 
 
 def within_ranges(table: Table, means: Meaning, said: Mapping[str, Reading], name: str) -> Table:
-    """Hold the figures of a table against the ranges of their measures.
+    """Check the figures of a table against the ranges of their measures.
 
     Returns:
         The table, with shares where the user said that only numbers above 1 are percent.
 
     Raises:
         OpenNumbersError: Some numbers of a share are above 1, and others are not.
-        InputError: A number is none that its measure can have.
+        InputError: A measure cannot have one of the numbers.
     """
     values = [*means.aggregates, *means.scores]
     shares = [value for value in values if said.get(value.column) == "share"]
@@ -130,7 +130,7 @@ def within_ranges(table: Table, means: Meaning, said: Mapping[str, Reading], nam
 
 
 def _refuse_disorder(lower: Figures, measure: str, upper: Figures, above: str) -> None:
-    """Refuse the first row whose percentile is below one that is exceeded by more queries."""
+    """Refuse the first row whose lower percentile exceeds a higher one."""
     for at in (upper.values < lower.values).arg_true().head(1):
         low, high = (name.removeprefix("latency_") for name in (measure, above))
         problem = f"The {high}, {upper.values[at]:.10g} ms, is below the {low}, {lower.values[at]:.10g} ms."
@@ -139,7 +139,7 @@ def _refuse_disorder(lower: Figures, measure: str, upper: Figures, above: str) -
 
 
 def _labels(means: Meaning, table: Table) -> list[str]:
-    """Return columns without a meaning that hold grades: whole numbers from 0 to 5, not all the same."""
+    """Return columns without a meaning that hold grades: whole numbers from 0 to 5, not all equal."""
     labels = []
     for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
         cells = table.taking({"cell": column})["cell"].drop_nulls()
@@ -220,7 +220,7 @@ _NO_GROUP = {
 
 
 def _grouped(means: Meaning, table: Table) -> None:
-    """Find the column that says which group each question comes from; where several may, none is taken."""
+    """Find the column with the group of each question; if several are possible, none is taken."""
     if "cluster" in means.roles:
         return
     free = {column: kind for column in table.rows.columns if (kind := group_kind(normal(column)))}
@@ -251,7 +251,7 @@ def _no_group(means: Meaning, table: Table, column: str) -> str:
 
 
 def _words(means: Meaning, table: Table) -> list[str]:
-    """Return the columns without a meaning that hold words in all rows."""
+    """Return the columns without a meaning that hold words in every row."""
     words = []
     for column in [name for name, why in means.ignored.items() if why == UNKNOWN]:
         cells = table.taking({"cell": column})["cell"]
@@ -261,7 +261,7 @@ def _words(means: Meaning, table: Table) -> list[str]:
 
 
 def _telling(table: Table, first: list[str], words: Sequence[str]) -> list[str]:
-    """Pick the first columns with those of words with which no row repeats; alone where some still do."""
+    """Add columns of words to the first ones until no row repeats; keep the first ones if some still do."""
     chosen, known = first, _different(table, first)
     for column in [word for word in words if word not in first]:
         if known < table.rows.height and (more := _different(table, [*chosen, column])) > known:

@@ -1,4 +1,4 @@
-"""Tables with a row for each measure and a column for each stack, as tables with a row for each stack."""
+"""Turns tables with a row per measure and a column per stack into tables with a row per stack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.importers.naming import named, role_of
 from core.importers.read.number_format import NOTHING
 from core.importers.read.tabular import Table, as_text
 
-_MOST = 100  # Measures of a stack, and stacks
+_MOST = 100  # Most measures of a stack, and most stacks
 _DIGITS = re.compile(FIGURE)
 
 

@@ -1,4 +1,4 @@
-"""Objects within the rows of a table, as JSON, JSONL and Parquet have them, as columns."""
+"""Turns objects within the rows of a table, as in JSON, JSONL and Parquet, into columns."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import polars as pl
 
 from core.importers.naming import named
 
-_DEEPEST, _MOST = 4, 200  # Objects within objects, and keys of one, that become columns
+_DEEPEST, _MOST = 4, 200  # Levels of nesting, and keys of an object, that become columns
 
 
 def flattened(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows with the fields of objects as columns: by their own name where that is of a figure.
+    """Turn the fields of objects in a table into columns.
 
-    Else the name of the object stands before it.
+    A field that names a figure keeps its name; any other is prefixed with the name of its object.
     """
     for _ in range(_DEEPEST):
         nested = [column for column, dtype in rows.schema.items() if _unfolds(dtype)]

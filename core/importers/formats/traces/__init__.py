@@ -1,6 +1,6 @@
-"""Traces of answered questions into queries, rankings, timings, usage and answers: one run per project.
+"""Traces of answered questions as queries, rankings, timings, usage and answers, with one run per project.
 
-A tool that records traces is a table of paths (`tools`); here its rows become spans.
+A tool that records traces is described by a table of paths (`tools`); here its rows become spans.
 """
 
 import re
@@ -24,7 +24,7 @@ _MOST_SPANS = 5_000_000
 
 
 class TraceFormat(Format):
-    """A tool that records traces: every row of what it exports is a span, or holds several."""
+    """A tool that records traces: every exported row is a span, or holds several."""
 
     takes = {
         **dict.fromkeys(("queries", "passages"), ""),
@@ -42,16 +42,16 @@ class TraceFormat(Format):
     )
     names_collection = 1
     source: str
-    step: str = "span"  # what it calls a row
+    step: str = "span"  # the tool's name for a row
     no_id: str = "The span has no id, or that of its trace is missing."
     # field of a span, or unit of its tokens → paths to it (`read.paths`); ways of both units go together
     paths: Mapping[str, str]
-    of_reranker: Mapping[str, str] = {}  # those that differ if the span is a reranker
-    of_trace: Mapping[str, str] = {}  # the keys for a row that is a whole trace: one that has no "trace"
+    of_reranker: Mapping[str, str] = {}  # paths that differ if the span is a reranker
+    of_trace: Mapping[str, str] = {}  # the keys for a row that is a whole trace, which has no "trace"
     kind_by_name: tuple[Kind, str] = ("other", "")  # kind of a span whose name matches, if none is known
     children: str = ""  # key of the rows within a row
-    alone: bool = False  # whether a row without the id of a trace is a trace by itself
-    flat: str = ""  # what its attributes begin with, where keys by dots and nested ones are the same
+    alone: bool = False  # whether a row without a trace id is a trace by itself
+    flat: str = ""  # prefix of attributes whose dotted and nested keys are equivalent
     within: Parts = {}  # parts of a file below the first keys of the paths
 
     @abstractmethod
@@ -79,12 +79,12 @@ class TraceFormat(Format):
         return {**keys, **inner, **({self.children: TAKEN} if self.children else {}), **self.within}
 
     def parts(self, member: Member, options: Options) -> Parts:  # noqa: ARG002
-        """Map each key to what becomes of it, also below each key that may wrap the rows."""
+        """Return the use of each key, also below each key that may wrap the rows."""
         places = ("", *(f"{wrapper}." for wrapper in WRAPPERS))
         return {f"{place}{name}": why for place in places for name, why in self.keys.items()}
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read all spans, which may stand within others; a run is made of each project's traces."""
+        """Read all spans, including nested ones; a run is made of each project's traces."""
         members = members_of(archives)
         rows = (entry for member in members for entry in entries(member))
         steps = [span for where, row in rows for span in self.spans(row, where)]
@@ -138,7 +138,7 @@ def _read(row: Json, path: str, name: str) -> Any:  # noqa: ANN401
 
 
 def _tokens(row: Json, paths: Mapping[str, str]) -> dict[str, float]:
-    """Return tokens by unit, from the first place with any; zeros throughout mean uncounted."""
+    """Return tokens by unit, from the first place with any; all zeros mean that they were not counted."""
     for ways in zip(*(paths[unit].split("|") for unit in _UNITS), strict=True):
         counts = [amount(value(row, way)) for way in ways]
         if any(counts):

@@ -1,4 +1,4 @@
-"""The database of Phoenix (SQLite): the spans that it also exports, in its own tables."""
+"""The database of Phoenix (SQLite): the spans that it can also export, in its own tables."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -49,9 +49,9 @@ _UNTAKEN = {
         "projects WHERE id NOT IN (SELECT project_rowid FROM traces WHERE project_rowid NOTNULL)"
     ),
 }
-"""Reason → which rows are left out for it."""
+"""Reason → the rows that are left out for it."""
 _IDS = {"projects": "id", "traces": "id", "spans": "span_id"}
-"""By table what tells its rows apart."""
+"""Table → the column that identifies its rows."""
 _NAMES = (
     "context.span_id", "parent_id", "name", "span_kind", "start_time", "end_time", "status_code",
     "attributes", "context.trace_id", "project_name",

@@ -1,7 +1,7 @@
-"""Spans of traces into questions with what was retrieved and answered, and those into a run per project.
+"""Turns spans of traces into questions with passages and answers, and these into a run per project.
 
-A trace is a question. Its ranking is the output of its reranker, otherwise of its retriever; if several steps
-of a trace retrieved (and none is part of another) no single list is the ranking, and it is left out.
+A trace is a question. Its ranking is the output of its reranker, or else of its retriever; if several steps
+of a trace retrieved (and none is part of another), no single list is the ranking, and it is left out.
 """
 
 from collections import Counter, defaultdict
@@ -108,7 +108,7 @@ def _outermost_retrievers(steps: Sequence[Span]) -> list[Span]:
 
 
 def _above(span: Span, parents: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield the steps that a step is part of, from near to far; a circle ends."""
+    """Yield the steps that a step is part of, from the nearest to the farthest, stopping at a cycle."""
     up = span.parent
     for _ in range(_MOST_STEPS):
         if up is None or up == span.id:
@@ -136,7 +136,7 @@ def _documents(
 
 
 def _times(stages: Mapping[str, Sequence[Span]]) -> Iterator[tuple[str, float]]:
-    """Yield times of the stages that one step alone made."""
+    """Yield the times of stages that consist of a single step."""
     for stage, spans in stages.items():
         alone = spans[0] if len(spans) == 1 else None
         if alone is not None and not alone.failed and alone.ms is not None:

@@ -1,4 +1,4 @@
-"""Rows of what tools that record traces export: JSON, JSON lines, CSV or Parquet."""
+"""Rows in the exports of tools that record traces: JSON, JSON lines, CSV or Parquet."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ _IN_DOCUMENT = re.compile(r"(?P<list>.*?documents)\.(?P<place>\d{1,6})(?:\.(?:do
 
 @per_member
 def key_paths(member: Member) -> frozenset[str]:
-    """Return names of columns, or keys of the first objects (nested ones joined by dots), from the head."""
+    """Return column names, or keys of the first objects (nested ones joined by dots), from the head."""
     kinds = outline(member)
     if not kinds:
         return frozenset(columns(member))
@@ -34,11 +34,11 @@ def key_paths(member: Member) -> frozenset[str]:
 
 
 def entries(member: Member) -> Iterator[tuple[str, Json]]:
-    """Yield the rows of an export with where each stands, in order."""
+    """Yield the rows of an export with their locations, in order."""
     kind = kind_of(member)
     head = member.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if head[:1] in (b"[", b"{"):
-        first, _, rest = head.partition(b"\n")  # an object on a line of its own, followed by another
+        first, _, rest = head.partition(b"\n")  # an object on its own line, followed by another
         lines = kind == "jsonl" and first.rstrip().endswith(b"}") and rest.lstrip()[:1] in (b"{", b"")
         yield from _from_json(member, lines=lines)
         return
@@ -63,7 +63,7 @@ def _from_json(member: Member, *, lines: bool) -> Iterator[tuple[str, Json]]:
 
 
 def _held(value: object) -> list[object]:
-    """Take the list of an object that only holds it (and where the next page is); otherwise the value."""
+    """Return the list in an object that holds nothing else (but a link to the next page), or the value."""
     if isinstance(value, list):
         return value
     holder = value if isinstance(value, dict) and "id" not in value else {}
@@ -72,7 +72,7 @@ def _held(value: object) -> list[object]:
 
 
 def cell(value: object) -> object:
-    """Read a text cell that holds JSON, or what Python prints of lists and maps, as the value it was."""
+    """Parse a text cell that holds JSON, or lists and maps as Python prints them."""
     if not isinstance(value, str) or value[:1] not in ("{", "[", '"') or len(value) > _LITERAL_BYTES:
         return value
     with suppress(InputError):
@@ -85,9 +85,9 @@ def cell(value: object) -> object:
 
 
 def flattened(row: Json, prefix: str, where: str) -> Json:
-    """Return every value by the dots down to it, without a prefix; lists of documents are put together again.
+    """Return every value by its dotted path, without a prefix; lists of documents are put together again.
 
-    A value may hold what lies below it as a list or a map, or keys may (``documents.0.document.id``).
+    A value may hold what lies below it as a list or a map, or in its keys (``documents.0.document.id``).
     """
     flat: Json = {}
     waiting: list[tuple[str, object]] = [("", row)]
@@ -110,7 +110,7 @@ def _documents(flat: Json) -> Json:
         matched = _IN_DOCUMENT.fullmatch(key) if "documents." in key else None
         if matched and len(lists[matched["list"]]) < _MOST_DOCUMENTS:
             document = lists[matched["list"]].setdefault(int(matched["place"]), {"metadata": {}})
-            name = matched["field"] or ""  # "" = no object: the list cannot be told
+            name = matched["field"] or ""  # "" = no object: the list cannot be restored
             holder = document["metadata"] if name.startswith("metadata.") else document
             holder[name.removeprefix("metadata.")] = value
     return {path: [by_place[at] for at in sorted(by_place)] for path, by_place in lists.items() if by_place}

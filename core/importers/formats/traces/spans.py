@@ -1,4 +1,4 @@
-"""Spans of traces, whichever tool recorded them, and what can be read out of their inputs and outputs."""
+"""Spans of traces, whichever tool recorded them, and what can be read from their inputs and outputs."""
 
 import math
 import re
@@ -26,15 +26,15 @@ _QUESTION = ("query", "question", "input", "query_str", "user_query", "prompt", 
 _ANSWER = ("answer", "output", "response", "result", "text", "content", "generations", "choices", "message",
            "messages", "output_value", "completion")  # fmt: skip
 _DEEPEST = 12
-_MOST_TEXT = 16_000_000  # Longest text that is looked into for JSON
+_MOST_TEXT = 16_000_000  # Longest text that is searched for JSON
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
-"""From this number on, an instant is in so many parts of a second."""
+"""Numbers from which on an instant is in smaller parts of a second, and how many parts."""
 _YEARS = (0.0, 4102444800.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A passage that a retriever returned; what is not known is None."""
+    """A passage that a retriever returned; unknown fields are None."""
 
     id: str | None
     text: str | None
@@ -43,25 +43,25 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """One step of a trace; what is not known is None."""
+    """One step of a trace; unknown fields are None."""
 
     id: str
-    parent: str | None  # the step it is part of; None = the whole
+    parent: str | None  # the step that it is part of; None = the whole
     trace: str
     kind: Kind  # what it does
     where: str  # file and place, for messages
     project: str | None = None  # name of the project or session it belongs to
     start: float | None = None  # seconds since 1970
     end: float | None = None
-    first_token: float | None = None  # when a model had said its first
+    first_token: float | None = None  # when a model produced its first token
     question: str | None = None  # texts in its input and output
     answer: str | None = None
     documents: tuple[Document, ...] | None = None  # what a retriever or reranker returned, in order
     tokens: Mapping[str, float] = field(default_factory=dict)  # unit → amount
-    model: str | None = None  # what was called
+    model: str | None = None  # the model that was called
     failed: bool | None = None  # whether it ended with an error
     settings: Json = field(default_factory=dict)  # its configuration
-    scores: Mapping[str, float] | None = None  # measure → value, where somebody graded the trace
+    scores: Mapping[str, float] | None = None  # measure → value, if somebody graded the trace
 
     @property
     def ms(self) -> float | None:
@@ -107,7 +107,7 @@ def scores_of(value: object) -> dict[str, float]:
 
 
 def parent_in_order(value: object) -> str | None:
-    """Read the step above the last from an order of steps (``<time>Z<id>.<time>Z<id>``)."""
+    """Return the second-to-last step in an order of steps (``<time>Z<id>.<time>Z<id>``)."""
     parts = value.split(".") if isinstance(value, str) else []
     return parts[-2].rpartition("Z")[2] or None if len(parts) > 1 else None
 
@@ -132,7 +132,7 @@ def instant(value: object) -> float | None:
 
 
 def _unpacked(value: object) -> object:
-    """Read a text that holds a JSON object or list; anything else is left unchanged."""
+    """Parse a text that holds a JSON object or list; return anything else unchanged."""
     if not isinstance(value, str) or value[:1] not in ("{", "[") or len(value) > _MOST_TEXT:
         return value
     try:
@@ -192,12 +192,12 @@ def number_of(value: object) -> float | None:
 
 
 def question_of(value: object) -> str | None:
-    """Read the question in an input: the last thing a user said, or the text under a usual name."""
+    """Return the question in an input: the last thing a user said, or the text under a usual name."""
     return _text(value, _QUESTION, ("human", "user"))
 
 
 def answer_of(value: object) -> str | None:
-    """Read the answer in an output: the last thing a model said, or the text under a usual name."""
+    """Return the answer in an output: the last thing a model said, or the text under a usual name."""
     return _text(value, _ANSWER, ("ai", "assistant", "model"))
 
 
@@ -242,4 +242,4 @@ READERS: Mapping[str, Callable[[object], Any]] = {
     "order": parent_in_order, "question": question_of, "answer": answer_of, "documents": documents_of,
     "scores": scores_of, "failed": lambda value: bool(value) or None,
 }  # fmt: skip
-"""Field of a span → how it is read from a value; None where it cannot be."""
+"""Field of a span → the function that reads it from a value, or returns None if it cannot."""

@@ -1,6 +1,6 @@
-"""LangSmith, Langfuse and Phoenix / OpenInference: the paths at which each keeps what a span says.
+"""LangSmith, Langfuse and Phoenix / OpenInference: the paths at which each stores the fields of a span.
 
-What a file has beyond the paths is left out and counted: the report follows from these tables.
+Whatever a file has beyond these paths is left out and counted: the report follows from these tables.
 """
 
 from core.importers.formats.traces import TraceFormat
@@ -12,7 +12,7 @@ _ANY_RUN = frozenset({"trace_id", "parent_run_id", "dotted_order", "session_id",
 
 
 class LangSmith(TraceFormat):
-    """Runs, one row per step of a trace, or with those within them."""
+    """Runs of LangSmith, with one row per step of a trace, or with steps nested in it."""
 
     name, title = "langsmith", "LangSmith runs (JSON, CSV, Parquet)"
     takes = {**TraceFormat.takes, "answer_scores": "", "signals": "feedback on a trace"}
@@ -77,7 +77,7 @@ class OpenInference(OpenSpans):
 
 
 class Langfuse(TraceFormat):
-    """Observations, alone or within their traces, in either spelling."""
+    """Observations of Langfuse, alone or within their traces, in either spelling."""
 
     name, title = "langfuse", "Langfuse traces and observations (JSON, CSV, Parquet)"
     takes = {**TraceFormat.takes, "answer_scores": "", "signals": "numeric scores of a trace"}
