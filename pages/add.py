@@ -21,6 +21,7 @@ def results() -> None:
     if forbidden := access.forbidden():
         st.info(plain(forbidden), icon=":material/lock:")
         end()
+    show.head(words.DROP)
     large.done()
     large.underway()
     items = files.offered()

@@ -426,7 +426,7 @@ def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
         and all(value.stage for value in values)
     ):
         column = means.roles.pop("score")
-        values.insert(0, Value(column, "score", assumed="gives no K"))
+        values.insert(0, Value(column, "score", assumed="names no cutoff"))
     cutoffs = {value.k for value in values if value.k}
     common = min(cutoffs) if len(cutoffs) == 1 else _USUAL_K
     by_tool = any(_OF_TREC_EVAL.fullmatch(value.column) for value in values)
@@ -435,7 +435,7 @@ def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
     for given in values:
         bare = given.k is None and given.stage is None and not (by_tool and given.column in _OF_WHOLE_LISTS)
         k = 1 if given.measure in OF_ANSWERS and not cutoffs else common
-        value = replace(given, k=k, assumed=f"{given.assumed}: {k} assumed") if bare else given
+        value = replace(given, k=k, assumed=f"{given.assumed}: taken as @{k}") if bare else given
         key = (value.measure, value.stage, value.k)
         if key in seen:
             means.ignored[value.column] = SAME.format(seen[key])

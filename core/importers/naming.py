@@ -223,7 +223,7 @@ def _measure(name: str, column: str) -> Value | None:
     if key in _QUANTILES:  # p50 is unlikely to be a precision
         return None
     if known := _known(key):
-        return Value(column, known, factor=factor, assumed="gives no K")
+        return Value(column, known, factor=factor, assumed="names no cutoff")
     spelled = _SPELLED.fullmatch(key)
     if spelled and (known := _known(spelled["name"])):
         return Value(column, known, k=int(spelled["k"]), factor=factor)

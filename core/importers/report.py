@@ -19,7 +19,7 @@ from core.importers.read.text import blocks, shown
 Parts = Mapping[str, str]
 """Name of a part → why it is left out; `TAKEN` if it is not. A name may hold ``*`` for any text."""
 TAKEN = ""
-UNKNOWN = "not recognised"
+UNKNOWN = "unknown meaning"
 AS_YOU_WISH = "as you wish"  # The reason for what the user leaves out
 MOST_BYTES = 64 << 20  # Largest JSON file whose keys are examined
 _MOST_NAMES = 2_000

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from copy import copy
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.analysis.workspace.choices import LACKS, Has
 from core.paths import ROOT
 from core.ui import address
 from core.ui.links import SCRIPTS, go, link
-from core.ui.state import GONE
+from core.ui.state import GONE, LOST
 from core.ui.view import current_frame, current_page, find_place
 from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page, now_at
 
@@ -61,6 +63,7 @@ def _open_further() -> None:
     st.session_state[SECTION] = st.session_state[_MORE]
 
 
+_ADDRESS = re.compile(r"[\w-]{1,60}")
 _ROOT = "root"  # Internal name of the first page, which Streamlit serves only at the root
 
 
@@ -83,7 +86,13 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
     if SCRIPTS not in st.session_state:
         st.session_state[SCRIPTS], st.session_state[_OLD] = _scripts(sections)
     scripts = st.session_state[SCRIPTS]
-    opened = st.navigation([*scripts.values(), *st.session_state[_OLD]], position="hidden")
+    lost = _unknown_address()
+    unknown = [st.Page(_moved, title=lost, url_path=lost, visibility="hidden")] if lost else []
+    opened = st.navigation([*scripts.values(), *st.session_state[_OLD], *unknown], position="hidden")
+    if lost and opened.url_path == lost:
+        st.session_state[LOST] = lost
+        asked = {key: st.query_params.get_all(key) for key in st.query_params}
+        st.switch_page(next(iter(scripts.values())), query_params=asked)
     if now := now_at(opened.url_path, st.query_params.get(SECTION, "")):
         page, section = now
         kept = (key for key in st.query_params if key != SECTION and key not in GONE)
@@ -91,6 +100,16 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
         st.switch_page(scripts[page.name], query_params=asked | ({SECTION: [section]} if section else {}))
     name = opened.url_path or next(iter(PAGES))
     return PAGES[name], copy(scripts[name])
+
+
+def _unknown_address() -> str:
+    """Return the name of the page in the address if there is no such page, otherwise ""."""
+    context = get_script_run_ctx(suppress_warning=True)
+    manager = None if context is None else context.pages_manager
+    if manager is None or manager.intended_page_script_hash:
+        return ""
+    name = manager.intended_page_name or ""
+    return name if _ADDRESS.fullmatch(name) and name not in {*PAGES, *MOVED, _ROOT} else ""
 
 
 def _scripts(sections: Callable[[], None]) -> tuple[dict[str, Any], list[Any]]:

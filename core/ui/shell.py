@@ -28,6 +28,7 @@ from core.ui.state import (
     CARRIED,
     HANDED_ON,
     LATEST,
+    LOST,
     SETTINGS,
     TAKE,
     UNMOVED,
@@ -156,6 +157,8 @@ def _notice(spot: DeltaGenerator, *, lacks: bool) -> None:
         lacks: Whether the page has nothing to show, and so has not asked its questions.
     """
     asked, shown = dict(st.session_state[_ASKED]), st.session_state.pop(_SAID, "")
+    if name := st.session_state.pop(LOST, ""):
+        _warn(spot, f"page “{name}”, which does not exist")
     for key in st.session_state.pop(HANDED_ON, ()):
         asked.pop(key, None)
     if st.session_state.pop(UNMOVED, False) and shown:

@@ -31,6 +31,8 @@ GRADED_ON = "decision"  # The page that states who graded the evidence
 _PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
 _DOLLARS = (_USD, _CHANGE)
 _DECIMALS = re.compile(r"%\+?,?\.\df")
+_SPLIT = re.compile(r" (?=[=:] \d)|(?<= [=:]) (?=\d)|(?<=\d) (?=(?:%|ms|s)\b|%)")
+"""Blanks in a heading that no line may end at: in K = 50, 1 : 1.3, 7 ms."""
 _WHOLE = 8  # Columns of a table visible without scrolling in a desktop window
 _WHOLE_ON_PHONE = 2
 _ON_PHONE = 140  # Pixels of a column of names on a phone
@@ -63,7 +65,7 @@ def head(
         given_by = provenance(view.snapshot, view.scope) if view is not None and graded else ""
         if above := " ".join(filter(None, (frame.question, plain(given_by)))):
             st.caption(above)
-        st.title(plain(answer), anchor=False)
+        st.title(plain(_SPLIT.sub("\u00a0", answer)), anchor=False)
         line = st.container(horizontal=True, gap="small", vertical_alignment="center")
         with line:
             if details:

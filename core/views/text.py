@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 import polars as pl
 import polars.selectors as cs
@@ -84,6 +85,16 @@ def more_questions(low: float | None, likely: float | None, high: float | None) 
     if high is None:
         return f"About {likely:,.0f} questions would show it, at least {low:,.0f}; no number may."
     return f"{low:,.0f} to {high:,.0f} questions would show it (80 % power)."
+
+
+def unlike(names: Sequence[str], length: int) -> list[str]:
+    """Cut names to a length; where they would read the same then, leave out the words that all begin with."""
+    cut = [shorten(name, length) for name in names]
+    if len(set(cut)) == len(set(names)):
+        return cut
+    words = [name.split() for name in names]
+    alike = sum(1 for _ in takewhile(lambda first: len(set(first)) == 1, zip(*words, strict=False)))
+    return [shorten(f"…{' '.join(own[min(alike, len(own) - 1) :])}", length) for own in words]
 
 
 def escape(text: str) -> str:

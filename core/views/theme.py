@@ -8,6 +8,7 @@ shape as well, so that nothing depends on colour alone.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -294,3 +295,24 @@ def logarithmic(numbers: Floats | Sequence[float]) -> bool:
     known = np.asarray(numbers, dtype=np.float64)
     known = known[~np.isnan(known)]
     return bool(len(known) and known.min() > 0 and known.max() > 10 * known.min())
+
+
+def ticks_of(low: float, high: float, *, log: bool) -> list[float]:
+    """Return tick values: 1, 2, 5 of every power of ten, or about five round ones.
+
+    The ends are exponents if log.
+    """
+    if log:
+        wanted = [
+            step * 10.0**power
+            for power in range(math.floor(low), math.ceil(high) + 1)
+            for step in ((1, 2, 5) if high - low < 3 else (1,))
+        ]
+        return [tick for tick in wanted if 10**low * 0.999 <= tick <= 10**high * 1.001] or [10**low, 10**high]
+    if high == low:
+        return [low]
+    raw = (high - low) / 5
+    size = 10.0 ** math.floor(math.log10(raw))
+    step = next(size * unit for unit in (1, 2, 2.5, 5, 10) if size * unit >= raw)
+    first = math.ceil(low / step - 1e-9)
+    return [round(place * step, 12) for place in range(first, math.floor(high / step + 1e-9) + 1)]

@@ -189,7 +189,7 @@ def test_a_long_table_is_decided_on_with_its_latency_and_price(tmp_path: Path) -
     (tmp_path / "long.csv").write_text(LONG)
     code, said = call(tmp_path, tmp_path / "long.csv", "--collection", "c")
     assert code == 0
-    assert "column `remark`: not recognised" in said
+    assert "column `remark`: unknown meaning" in said
     snapshot = Store.open(tmp_path / "store").read()
     ids = dict(snapshot.runs().select("label", "run_id").iter_rows())
     assert set(snapshot.timings([ids["dense"]])["ms"]) == {300.0}

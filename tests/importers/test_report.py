@@ -252,20 +252,20 @@ def test_the_account_sums_to_the_cells_of_the_file(name):
 
 def test_what_is_left_out_is_said():
     made = read(up("x", "stack,nDCG@10,notes\nA,0.5,first\n"))
-    assert made.reports == (FileReport("x", "column", ("stack", "nDCG@10"), {"notes": "not recognised"}),)
+    assert made.reports == (FileReport("x", "column", ("stack", "nDCG@10"), {"notes": "unknown meaning"}),)
     assert [(each.count, each.reason, each.first) for each in made.left_out] == [
-        (1, "column `notes`: not recognised", "x")
+        (1, "column `notes`: unknown meaning", "x")
     ]
 
 
 KEYS = {
-    "flat": ([{"a": 1, "b": 2}], {"a": ""}, (("a",), {"b": "not recognised"})),
+    "flat": ([{"a": 1, "b": 2}], {"a": ""}, (("a",), {"b": "unknown meaning"})),
     "a key stands for all below": ([{"a": {"b": {"c": 1}}}], {"a": ""}, (("a",), {})),
     "below lists": ([[{"a": [{"b": 1}, {"c": 1}]}]], {"a.b": "", "a.c": "why"}, (("a.b",), {"a.c": "why"})),
     "an exception below": ([{"a": {"b": 1, "c": 2}}], {"a": "", "a.c": "no"}, (("a.b",), {"a.c": "no"})),
     "any key": ([{"q1": {"d": 1}}, {"q2": {"e": 1}}], {"*.d": "", "*": ""}, (("*.d", "*.e"), {})),
-    "part of a name": ([{"a_at_1": 1, "b": 2}], {"a_at_*": ""}, (("a_at_*",), {"b": "not recognised"})),
-    "unknown below known": ([{"a": {"b": 1, "z": 2}}], {"a.b": ""}, (("a.b",), {"a.z": "not recognised"})),
+    "part of a name": ([{"a_at_1": 1, "b": 2}], {"a_at_*": ""}, (("a_at_*",), {"b": "unknown meaning"})),
+    "unknown below known": ([{"a": {"b": 1, "z": 2}}], {"a.b": ""}, (("a.b",), {"a.z": "unknown meaning"})),
     "no map where one is known": ([{"a": None}, {"a": []}], {"a.b": ""}, (("a",), {})),
     "empty": ([{}], {"a": ""}, ((), {})),
 }  # fmt: skip

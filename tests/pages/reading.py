@@ -48,8 +48,8 @@ _ESCAPE = re.compile(r"\\([^a-zA-Z0-9\s])")
 
 
 def unescaped(markdown: str) -> str:
-    """Markdown of `plain` as it is read: without escapes and word joiners."""
-    return _ESCAPE.sub(r"\1", markdown).replace("\u2060", "")
+    """Markdown of `plain` as it is read: without escapes and word joiners, and with all blanks alike."""
+    return _ESCAPE.sub(r"\1", markdown).replace("\u2060", "").replace("\u00a0", " ")
 
 
 def page_of(app: AppTest) -> Page:

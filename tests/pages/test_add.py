@@ -119,7 +119,7 @@ def test_a_long_table_keeps_its_latency_and_names_what_it_leaves_out(open_page: 
     store = tmp_path / "store"
     app = upload(open_page(store, "add"), results_csv=LONG.encode())
     assert_sound(app)
-    assert "Left out: column “remark”: not recognised." in everything(app)
+    assert "Left out: column “remark”: unknown meaning." in everything(app)
     import_now(app)
     timings = Store.open(store).read().timings(Store.open(store).read().runs()["run_id"].to_list())
     assert sorted(set(timings.group_by("run_id", "query_id").len()["len"])) == [1]

@@ -1,6 +1,7 @@
 """Addresses and links of the last release lead to the page and section of now, with what they set."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -8,10 +9,11 @@ import pytest
 from core.decide.axes import FORMER
 from core.report.page import say
 from core.store import Store
+from core.ui import pages
 from core.views.link import pinned
 from core.views.pages import MOVED, PAGES, SECTION
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import TITLES, assert_sound, everything
+from tests.pages.reading import TITLES, assert_sound, everything, unescaped
 from tests.pages.test_addresses import refused
 from tests.pages.test_places import workspace
 
@@ -68,6 +70,33 @@ def test_a_section_that_went_leads_to_where_its_fact_stands(
     view = workspace(demo_store, "python-docs", whole=True)
     data = say(PAGES[name], section, view, {"of old": ["x"]})
     assert (data.page, data.section) == (page, now or page.drawn()[0].name)
+
+
+def test_an_address_without_a_page_opens_the_first_and_says_so(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    unknown = iter(["nosuch"])
+    monkeypatch.setattr(pages, "_unknown_address", lambda: next(unknown, ""))
+    app = open_page(demo_store, "nosuch", sla_ms="80")
+    assert_sound(app, "Decision")
+    assert [unescaped(each.value) for each in app.warning] == [
+        "Not followed: page “nosuch”, which does not exist."
+    ]
+    assert app.session_state["sla_ms"] == 80
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "unknown"),
+    [("nosuch", "", "nosuch"), ("headroom", "", ""), ("pareto", "", ""), ("", "", ""), ("nosuch", "hash", ""),
+     ("<b>", "", "")],
+)  # fmt: skip
+def test_only_what_names_no_page_is_an_unknown_address(
+    monkeypatch: pytest.MonkeyPatch, asked: str, there: str, unknown: str
+):
+    manager = SimpleNamespace(intended_page_name=asked, intended_page_script_hash=there)
+    found = SimpleNamespace(pages_manager=manager)
+    monkeypatch.setattr(pages, "get_script_run_ctx", lambda **_: found)
+    assert pages._unknown_address() == unknown
 
 
 def test_every_address_of_the_last_release_is_kept():

@@ -73,6 +73,21 @@ def test_shorten(long: str, length: int, short: str):
     assert text.shorten(long, length) == short
 
 
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["one", "two"], ["one", "two"]),
+        (["a long name", "two"], ["a lon…", "two"]),
+        (["a long K = 50", "a long K = 20"], ["…50", "…20"]),
+        (["long name 50", "long name 20"], ["…50", "…20"]),
+        (["the same name", "the same name"], ["the s…", "the s…"]),
+    ],
+)
+def test_unlike_names_stay_unlike(names: list[str], shown: list[str]):
+    """As far as the length lets them."""
+    assert text.unlike(names, 6) == shown
+
+
 @given(st.text())
 def test_escaped_text_has_no_tag_and_reads_the_same(raw: str):
     escaped = text.escape(raw)

@@ -163,6 +163,8 @@ def _try(snapshot: Snapshot, asked: OwnForm, query: str, form: Format) -> None:
     own = parse(specification(asked), "toml", name="measure").own[0]
     tried = try_query(own, query, asked_corpus(snapshot, asked.collection))
     emit(tried.rows, form)
+    if tried.printed:
+        complain(f"It printed: {tried.printed}")
     if tried.fault:
         raise ProviderError(
             tried.fault, kind="server", where=own.name, do="Correct the pipeline, and try again."

@@ -82,7 +82,7 @@ def _rows(hits: list[Any], shelf: Shelf, config: OwnStack) -> pl.DataFrame:
         at, way = shelf.find(told, config.match)
         passage, text = (None, told.text) if at is None else shelf.shown(at)
         known = "nothing" if at is None else way
-        rows.append((rank, told.name, passage, hit[1], known, text[:_TEXT]))
+        rows.append((rank, told.name, passage, hit[1], known, " ".join(text[: 2 * _TEXT].split())[:_TEXT]))
     return pl.DataFrame(rows, schema=TRIED, orient="row")
 
 

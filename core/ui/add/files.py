@@ -101,7 +101,7 @@ def _head(file: Preview, place: int, *, alone: bool) -> Row | None:
     row = file.row
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{plain(file.name)}**", width="content")
-        title = f"{file.title or 'not recognised'}, {format_bytes(file.bytes)}"
+        title = f"{file.title or 'unknown format'}, {format_bytes(file.bytes)}"
         st.badge(plain(title), color="orange" if file.problem else "gray")
         if file.columns:
             st.markdown("One row is", width="content")

@@ -214,8 +214,9 @@ def _show(tried: Trial, place: DeltaGenerator) -> None:
     with place:
         if tried.fault:
             st.error(plain(tried.fault), icon=":material/warning:")
-            if tried.printed:
-                st.caption(plain(f"It printed: {tried.printed}"))
+        if tried.printed:
+            st.caption(plain(f"It printed: {tried.printed}"))
+        if tried.fault:
             return
         about = about_words({**(tried.hello or {}), "understood_as": [tried.shape]})
         st.markdown(plain(f"{tried.rows.height} passages in {ms(tried.ms)}; {about}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,9 +34,17 @@ class Bars:
 
 
 def bars(
-    rows: pl.DataFrame, quality: Quality, names: tuple[str, ...], *, selected: str | None = None
+    rows: pl.DataFrame,
+    quality: Quality,
+    names: tuple[str, ...],
+    called: tuple[str, ...] = (),
+    *,
+    selected: str | None = None,
 ) -> Bars | None:
     """Draw the score of every query, or its difference to a second stack, in the order of the table.
+
+    Args:
+        called: What the page calls the stacks; by default their names.
 
     Returns:
         The chart; None when no query has a value.
@@ -58,7 +67,9 @@ def bars(
     }  # fmt: skip
     layout["yaxis"] |= {"zeroline": True, "range": _fitted(heights, best)}
     layout |= {"barmode": "overlay", "bargap": 0.15, "annotations": _pointer(drawn, heights, selected)}
-    parts = _parts(drawn) if len(names) == 1 else _differences(heights, names)
+    parts = (
+        _parts(drawn) if len(names) == 1 else _differences(heights, names, called or text.unlike(names, 34))
+    )
     hover = [_hover(row) for row in drawn.iter_rows(named=True)]
     return Bars(theme.finished([_trace(part, hover) for part in parts if part[3].any()], layout), drawn)
 
@@ -82,9 +93,9 @@ def _parts(drawn: pl.DataFrame) -> list[_Part]:
     ]
 
 
-def _differences(delta: Floats, names: tuple[str, ...]) -> list[_Part]:
+def _differences(delta: Floats, names: tuple[str, ...], called: Sequence[str]) -> list[_Part]:
     colours = theme.colours_for(names)
-    won, lost = (f"{text.escape(text.shorten(name, 34))} better" for name in names)
+    won, lost = (f"{text.escape(name)} better" for name in called)
     return [
         ("bar", won, delta, delta > 0, colours[names[0]], ""),
         ("bar", lost, delta, delta < 0, colours[names[1]], "/"),

@@ -28,7 +28,6 @@ LOOKS: Looks = {
 """Colour and symbol of a verdict, so that nothing depends on colour alone."""
 _QUESTION = 60
 _LINE = 50  # characters of a label that fit on a narrow screen
-_NAME = 34
 _LISTED = 3
 _STILL = {"selected": {"marker": {"opacity": 0.9}}, "unselected": {"marker": {"opacity": 0.9}}}
 """A click opens something; the other marks stay as they are."""
@@ -94,7 +93,7 @@ def _too_small(rows: pl.DataFrame, y: Places) -> theme.Spec:
     least = rows["detectable"].fill_null(0.0).to_numpy()
     bar = {"type": "bar", "orientation": "h", "x": 2 * least, "base": -least, "y": y, "width": 0.34}
     marker = {"color": theme.NEUTRAL, "opacity": 0.22, "line": {"width": 0}}
-    return {**bar, "name": "too small to show", "marker": marker, "hoverinfo": "skip"}
+    return {**bar, "name": "too small to detect", "marker": marker, "hoverinfo": "skip"}
 
 
 def _zero(y: Places, half: float) -> theme.Spec:
@@ -112,8 +111,14 @@ def _told(row: dict[str, Any], label: str) -> str:
     )
 
 
-def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolerance: float) -> go.Figure:
+def scatter(
+    rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolerance: float, called: tuple[str, str]
+) -> go.Figure:
     """Draw each query of `sides.flips` at its two scores, the first stack's on x; equal points share a mark.
+
+    Args:
+        names: The two stacks, which have a colour each.
+        called: What the page calls them.
 
     Returns:
         The chart; customdata[0] of every mark is the row of its first query.
@@ -125,17 +130,14 @@ def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolera
         .agg(pl.col("row").first(), pl.len().alias("queries"), pl.col("query_id", "text").head(_LISTED))
     )
     layout = theme.layout(height=320)
-    for axis, name in zip(("xaxis", "yaxis"), names, strict=True):
-        layout[axis]["title"] = {
-            "text": f"{text.escape(quality.name)} of<br>{text.escape(text.shorten(name, 26))}"
-        }
+    for axis, name in zip(("xaxis", "yaxis"), called, strict=True):
+        layout[axis]["title"] = {"text": f"{text.escape(quality.name)} of {name}"}
     ends = theme.span([*known["other"], *known["score"]] or [0.0, 1.0], 0.05, 0.02)
     layout["xaxis"] |= {"range": ends, "constrain": "domain"}
     layout["yaxis"] |= {"range": ends, "constrain": "domain", "scaleanchor": "x"}
     layout["shapes"] = _band(tolerance, *ends)
     looks = looks_of(*names)
-    titles = {WINS: f"{text.shorten(names[1], _NAME)} better", TIES: TIES}
-    titles[LOSSES] = f"{text.shorten(names[0], _NAME)} better"
+    titles = {WINS: f"{called[1]} better", TIES: TIES, LOSSES: f"{called[0]} better"}
     traces = []
     for outcome, title in titles.items():
         part = marks.filter(outcome=outcome)

@@ -39,7 +39,7 @@ from core.views.blocks import (
 )
 from core.views.charts.queries import bars
 from core.views.compare import changes, charts, words
-from core.views.text import cost_unit, count, shorten
+from core.views.text import cost_unit, count
 from core.views.words.choice import costed
 
 Row = Mapping[str, Any]
@@ -176,7 +176,8 @@ def stacks(view: View, ask: Ask) -> Blocks:
             closer = looked_at(view, rows["first"][0], rows["second"][0], setup)
     yield from first_look(view, names, rows, same=closer is not None and closer.same)
     if rows is not None:
-        yield from closely(view, ask, rows, setup, ranked=not reports)
+        letters = dict(zip(names, LETTERS, strict=False))
+        yield from closely(view, ask, rows, setup, letters, ranked=not reports)
     elif view.table["has_rankings"].any() or view.paired:
         yield Text(f"{obstacle} {words.BRING}", "info")
     if not view.table["has_rankings"].any() and not reporting:
@@ -224,15 +225,18 @@ def numbers(
     return boxes
 
 
-def closely(view: View, ask: Ask, rows: pl.DataFrame, setup: Setup, *, ranked: bool) -> Blocks:
+def closely(
+    view: View, ask: Ask, rows: pl.DataFrame, setup: Setup, letters: Mapping[str, str], *, ranked: bool
+) -> Blocks:
     """Yield one pair by tag and by query, the tests of all pairs, and the effect of a single change."""
     labels = words.labels(rows)
     picked = ask.listed("Look closer at", labels, "pair") if len(labels) > 1 else labels[0]
     two = rows.row(labels.index(picked), named=True)
     closer = looked_at(view, two["first"], two["second"], setup)
     if two["n"]:
-        yield from by_tag(view, closer, two)
-        yield from flips(view, closer, two, setup)
+        called = letters[two["first"]], letters[two["second"]]
+        yield from by_tag(view, closer, two, called)
+        yield from flips(view, closer, two, setup, called)
     yield Fold("Tests, effect sizes, all pairs", statistics(view, rows, labels, setup))
     if ranked:
         yield Fold("Same passages, same order?", [Text(words.rankings(closer, view.quality.k))])
@@ -240,34 +244,34 @@ def closely(view: View, ask: Ask, rows: pl.DataFrame, setup: Setup, *, ranked: b
         yield Fold("One change, every pair of stacks", change(view, ask, setup))
 
 
-def by_tag(view: View, closer: Closer, two: Row) -> Blocks:
-    """Yield the comparison on the queries of each tag."""
+def by_tag(view: View, closer: Closer, two: Row, called: tuple[str, str]) -> Blocks:
+    """Yield the comparison on the queries of each tag; called: the letters of the pair."""
     yield Text("By tag", "heading")
     if closer.tags.is_empty():
         yield Text(words.NO_TAG, "caption")
         return
     labels = [f"{tag} (n = {n})" for tag, n in closer.tags.select("tag", "n").iter_rows()]
     looks = charts.looks_of(two["first"], two["second"])
-    title = f"Δ {view.quality.name} (right: {shorten(two['second'], 20)} higher)"
+    title = f"Δ {view.quality.name} (right: {called[1]} higher)"
     forest = charts.forest(closer.tags, labels, title, looks=looks, short=True)
     yield Chart(forest, "tags", f"Difference in {view.quality.name} on the queries of each tag")
     title = f"By tag, as a table (p adjusted over {count(closer.tags.height, 'tag')})"
     yield Fold(title, [Table(closer.tags, cols.Rows("by_tag", "tag", *NUMBERS, more=MORE))])
 
 
-def flips(view: View, closer: Closer, two: Row, setup: Setup) -> Blocks:
-    """Yield wins and losses query by query; each opens its query."""
+def flips(view: View, closer: Closer, two: Row, setup: Setup, called: tuple[str, str]) -> Blocks:
+    """Yield wins and losses query by query, which open their query; called: the letters of the pair."""
     rows, names = closer.queries, (two["first"], two["second"])
     yield Text("Query by query", "heading")
-    yield Text(words.summary(rows, two, setup.tolerance))
-    scatter = charts.scatter(rows, names, view.quality, setup.tolerance)
+    yield Text(words.summary(rows, {**two, "second": called[1]}, setup.tolerance))
+    scatter = charts.scatter(rows, names, view.quality, setup.tolerance, called)
     left = Chart(scatter, "scatter", "Each query at its two scores", click=opens(rows, two))
-    drawn = bars(rows.sort("delta", "query_id"), view.quality, names[::-1])
+    drawn = bars(rows.sort("delta", "query_id"), view.quality, names[::-1], called[::-1])
     right = drawn and Chart(
         drawn.figure, "deltas", "Difference of each query, sorted", click=opens(drawn.drawn, two)
     )
     yield SideBySide([left], [right] if right else [])
-    yield Text(words.flips(rows.height, view.quality, two["second"]), "caption")
+    yield Text(words.flips(rows.height, view.quality, called[1]), "caption")
     yield Table(rows, FLIPS, click=opens(rows, two), height=213)  # fmt: skip
 
 

@@ -18,7 +18,6 @@ from core.decide.axes import LATENCY, Axis, floats
 from core.decide.rules import Constraints, Decision
 from core.views import text, theme
 from core.views.decision.marks import PLACED_AXIS
-from core.views.decision.parallel import ticks_of
 from core.views.theme import logarithmic
 from core.views.words.moving import RUNS_TODAY
 
@@ -190,7 +189,7 @@ def _fitted(values: Floats, *, least: float, share: float = 0.04) -> tuple[float
 
 def _scaled(ends: tuple[float, float], factor: int, *, log: bool) -> theme.Spec:
     """Return the ticks of an axis whose numbers are multiplied for display."""
-    ticks = ticks_of(*ends, log=log)
+    ticks = theme.ticks_of(*ends, log=log)
     words = [np.format_float_positional(factor * tick, 6, fractional=False, trim="-") for tick in ticks]
     return {"tickvals": ticks, "ticktext": words}
 

@@ -119,7 +119,7 @@ def _axis(values: pl.Series, title: str, missing: str | None) -> theme.Spec:
     low, high = float(at.min()), float(at.max())
     room = (high - low) or 1.0
     different = np.unique(known)
-    ticks = different.tolist() if len(different) <= _FEW else ticks_of(low, high, log=log)
+    ticks = different.tolist() if len(different) <= _FEW else theme.ticks_of(low, high, log=log)
     places = [math.log10(tick) if log else tick for tick in ticks]
     words = [np.format_float_positional(tick, 3, fractional=False, trim="-") for tick in ticks]  # no 5e-06
     filled = np.full(len(values), low - 0.15 * room)
@@ -133,24 +133,3 @@ def _axis(values: pl.Series, title: str, missing: str | None) -> theme.Spec:
         "ticktext": words,
         "range": [min([low, *places]), max([high, *places])],
     }
-
-
-def ticks_of(low: float, high: float, *, log: bool) -> list[float]:
-    """Return tick values: 1, 2, 5 of every power of ten, or about five round ones.
-
-    The ends are exponents if log.
-    """
-    if log:
-        wanted = [
-            step * 10.0**power
-            for power in range(math.floor(low), math.ceil(high) + 1)
-            for step in ((1, 2, 5) if high - low < 3 else (1,))
-        ]
-        return [tick for tick in wanted if 10**low * 0.999 <= tick <= 10**high * 1.001] or [10**low, 10**high]
-    if high == low:
-        return [low]
-    raw = (high - low) / 5
-    size = 10.0 ** math.floor(math.log10(raw))
-    step = next(size * unit for unit in (1, 2, 2.5, 5, 10) if size * unit >= raw)
-    first = math.ceil(low / step - 1e-9)
-    return [round(place * step, 12) for place in range(first, math.floor(high / step + 1e-9) + 1)]

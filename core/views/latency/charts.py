@@ -17,6 +17,7 @@ from core.views.theme import logarithmic
 
 Shape = Literal["ECDF", "box"]
 _PATTERNS = ("", "/", "\\", ".", "x", "-", "|", "+")
+_TICKS = 6  # Maximum ticks of a logarithmic axis
 _POINTS = 400  # Maximum points of a step line: longer samples are reduced to quantiles
 
 
@@ -46,18 +47,27 @@ def distributions(
     there = [TOTAL, *(stage for stage in shown_stages(samples) if stage != TOTAL)]
     titles = ["all stages" if stage == TOTAL else stage for stage in there]
     panels = theme.Panels(titles, across=2, x="ms", height=200)
+    labels = dict(zip(colours, map(text.escape, text.unlike(list(colours), 46)), strict=True))
     for place, stage in enumerate(there):
         part = samples.filter(pl.col("stage") == stage)
         for name, colour in colours.items():
             ms = np.sort(part.filter(pl.col("name") == name)["ms"].to_numpy())
             if len(ms):
-                panels.add(place, _trace(ms, name, colour, shape))
-        scale = {"type": "log", "dtick": "D2"} if logarithmic(part["ms"].drop_nulls().to_numpy()) else {}
-        panels.figure.update_xaxes(**scale, **panels.at(place))
+                panels.add(place, _trace(ms, labels[name], colour, shape))
+        panels.figure.update_xaxes(**_scale(part["ms"].drop_nulls().to_numpy()), **panels.at(place))
         if stage == TOTAL:
             _band(panels, part, next(iter(colours), ""), jitter_ms)
     axis = {"range": [0, 1.02], "tickformat": ".0%"} if shape == "ECDF" else {"showticklabels": False}
     return panels.figure.update_yaxes(**axis)
+
+
+def _scale(ms: np.ndarray) -> theme.Spec:
+    """Return a logarithmic axis with few ticks, if the times span over a decade."""
+    if not logarithmic(ms):
+        return {}
+    ticks = theme.ticks_of(float(np.log10(ms.min())), float(np.log10(ms.max())), log=True)
+    some = ticks[:: len(ticks) // _TICKS + 1]
+    return {"type": "log", "tickvals": some, "ticktext": [f"{tick:g}" for tick in some]}
 
 
 def _band(panels: theme.Panels, rows: pl.DataFrame, name: str, jitter_ms: float) -> None:
@@ -69,8 +79,7 @@ def _band(panels: theme.Panels, rows: pl.DataFrame, name: str, jitter_ms: float)
                                 **panels.at(0))  # fmt: skip
 
 
-def _trace(ms: np.ndarray, name: str, colour: str, shape: Shape) -> go.BaseTraceType:
-    label = text.escape(text.shorten(name, 46))
+def _trace(ms: np.ndarray, label: str, colour: str, shape: Shape) -> go.BaseTraceType:
     if shape == "box":
         return go.Box(x=ms, name=label, boxpoints="outliers", marker={"color": colour, "size": 3})
     share = np.arange(1, len(ms) + 1) / len(ms)

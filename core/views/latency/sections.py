@@ -206,7 +206,7 @@ def answer(row: Mapping[str, Any], stages: pl.DataFrame) -> str:
     if own.height < 2 or not own["p50"].sum():
         return f"{row['name']} answers half of its queries within {text.ms(row['p50'])}."
     longest, whole = own["p50"][0], own["p50"].sum()
-    share = f"{text.percent(longest / whole)} of the time of {row['name']}: {text.ms(longest)}"
+    share = f"{text.percent(longest / whole)} ({text.ms(longest)}) of the time of {row['name']}"
     return f"Stage {own['stage'][0]} takes {share} (p50, {text.sample(own['n'][0])})."
 
 

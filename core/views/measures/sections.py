@@ -32,6 +32,7 @@ from core.views.blocks import (
 from core.views.measures import charts, outcome, words
 from core.views.measures.outcome import MEASURES, REFERENCE, Curve, Samples, samples
 from core.views.measures.worked import cutoff_of, example, worked
+from core.views.readers.reading import folded
 
 ALIKE = f"Cells as above; the chart shows the first {charts.PANELS} runs, the table all."
 
@@ -94,8 +95,10 @@ def predicting_answers(view: View, ask: Ask) -> Blocks:
     sentence, chips = words.answer(samples, table, kind, segment)
     runs = samples.rows["run_id"].unique().to_list()
     tried = set(made_up(view.snapshot, runs)) >= set(runs)
-    said = (words.TRIED, sentence) if tried else (sentence, "")
-    yield Answer(*said, caveats=chips)
+    if tried:
+        yield from folded(view, words.TRIED, Table(table, COEFFICIENTS))
+        return
+    yield Answer(sentence, caveats=chips)
     yield Chart(charts.bars(table, kind), "correlations", sentence)
     yield Table(table, COEFFICIENTS)
     ways = outcome.graded_samples(samples, offered[segment])

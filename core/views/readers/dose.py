@@ -35,7 +35,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.readers import joint
 from core.views.readers.charts import points
-from core.views.readers.reading import honestly, made_up
+from core.views.readers.reading import MADE_UP, folded, made_up
 
 NOTHING = "No answers here come from rankings with grades."
 TO_DOSE = (
@@ -151,13 +151,15 @@ def dose_of_distractors(view: View, ask: Ask) -> Blocks:
         yield Way("run", "Run", "readers")
         return
     label = ask.listed("Reader", whole["label"].to_list(), "reader")
+    asked = contexts(view, scorer).filter(pl.col("label") == label)
+    if set(asked["reader"]) == {TRIAL}:
+        yield from folded(view, MADE_UP, Table(table, SHOWN))
+        return
     tolerance = (
         ask.number("Acceptable loss (points)", "bear", 2.0, 0.0, 100.0, step=0.5, about=ABOUT_LOSS) or 0.0
     )
     row = whole.row(by_predicate=pl.col("label") == label, named=True)
-    asked = contexts(view, scorer).filter(pl.col("label") == label)
-    said = honestly(answer(row, scorer), "", asked["reader"])
-    yield Answer(*said, caveats={"how to read": HOW, **made_up(asked["reader"])})
+    yield Answer(answer(row, scorer), caveats={"how to read": HOW, **made_up(asked["reader"])})
     priced = prices(view, row, asked)
     yield Cards(cards(row, tolerance, priced, text.cost_unit(view.table)))
     rows = response(asked, view.seed, groups(view.snapshot, view.scope).labels)
@@ -194,15 +196,14 @@ def prices(view: View, row: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, 
     asked = rows.filter(pl.col("mode") == TOP_K)
     if asked.is_empty() or row["right"] is None:
         return None
-    made_up = asked["reader"][0] == TRIAL
-    own = _retrieval_alone(view, asked) if made_up else _with_answers(view, asked)
+    own = _with_answers(view, asked)
     if own.is_empty():
         return None
     best = own.sort("usd_per_1k_correct", "k").row(0, named=True)
     whole, correct = best["usd_per_1k_correct"], best["correct"]
     ends = ("right", "right_high", "right_low")  # the larger the loss, the higher the price
     more, least, most = (None if row[end] is None else price(whole, correct, -row[end] / 100) for end in ends)
-    told = {"more": more, "least": least, "most": most, "whole": whole, "k": best["k"], "made_up": made_up}
+    told = {"more": more, "least": least, "most": most, "whole": whole, "k": best["k"]}
     return None if more is None else told
 
 
@@ -213,14 +214,6 @@ def _with_answers(view: View, asked: pl.DataFrame) -> pl.DataFrame:
         return table
     of_it = pl.col("run_id").is_in(asked["run_id"].to_list()), pl.col("reader").eq_missing(asked["reader"][0])
     return table.filter(*of_it).drop_nulls("usd_per_1k_correct")
-
-
-def _retrieval_alone(view: View, asked: pl.DataFrame) -> pl.DataFrame:
-    """Return the same if answers are fake, which costs nothing: the retrieval cost remains."""
-    right = asked.group_by("run_id", "k").agg(correct=pl.col("right").mean() / 100)
-    billed = right.join(view.table.select("run_id", "cost"), on="run_id")
-    known = billed.filter(pl.col("correct") > 0).drop_nulls("cost")
-    return known.with_columns(usd_per_1k_correct=pl.col("cost") / pl.col("correct"))
 
 
 def cards(
@@ -249,10 +242,7 @@ def _priced(priced: Mapping[str, Any] | None, said: CostUnit) -> tuple[str, str]
     named = ("more", "least", "most", "whole")
     dollars = dict(zip(named, said.apart(*(priced[name] or 0.0 for name in named)), strict=True))
     ends = "" if priced["least"] is None or priced["most"] is None else "{least} to {most} ".format(**dollars)
-    alone = ", retrieval alone" * priced["made_up"]
-    about = (
-        f"{ends}per {said.many} correct answers, which cost {dollars['whole']} at k = {priced['k']}{alone}"
-    )
+    about = f"{ends}per {said.many} correct answers, which cost {dollars['whole']} at k = {priced['k']}"
     return dollars["more"], about
 
 

@@ -68,8 +68,7 @@ def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, 
     voice = ask.listed("Scored by", voices, "voice", about=VOICES) if len(voices) > 1 else ""
     rows = curves(view, scorer, voice)
     if set(rows["reader"]) == {TRIAL}:
-        yield from nothing(view, MADE_UP)
-        yield Fold("Made-up answers", [Table(rows, POINTS)])
+        yield from folded(view, MADE_UP, Table(rows, POINTS))
         return None
     rules = ask_rules(ask) if ruled else Rules()
     depths = data.depth_table(rows, rules)
@@ -86,9 +85,10 @@ def made_up(readers: Iterable[str | None]) -> dict[str, str]:
     return {"made up": said} if TRIAL in set(readers) else {}
 
 
-def honestly(sentence: str, details: str, readers: Iterable[str | None]) -> tuple[str, str]:
-    """Return a heading and the text below it; if all answers are fake, the heading says so."""
-    return (MADE_UP, f"{sentence} {details}".strip()) if set(readers) == {TRIAL} else (sentence, details)
+def folded(view: View, why: str, *blocks: Block) -> Blocks:
+    """Yield that all answers are made up, links to real ones, and what the made-up ones give in a fold."""
+    yield from nothing(view, why)
+    yield Fold("Made-up answers", blocks)
 
 
 def ask_rules(ask: Ask) -> Rules:

@@ -10,6 +10,7 @@ import polars as pl
 from core.analysis import readers as data
 from core.analysis.cache import cached
 from core.analysis.readers import EVERY, WITH, WITHOUT, Need
+from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.telling import answers_by_depth, real_answers, scored_by
 from core.analysis.workspace.view import View
 from core.importers.formats.published.readers import RAGGED
@@ -22,12 +23,13 @@ from core.views.readers import charts, gains, generators, joint, judges, refusin
 from core.views.readers.charts import points
 from core.views.readers.dose import dose_of_distractors
 from core.views.readers.reading import (
+    MADE_UP,
     NO_CURVE,
     POINT,
     POINTS,
     SENT,
+    folded,
     found_in,
-    honestly,
     made_up,
     no_curve,
     nothing,
@@ -223,8 +225,6 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
     rows = cells(view, chosen)
     baseline = ask.listed("Baseline", generators.baselines(view.snapshot, view.scope, rows), "genbase")
     table = compared(view, chosen, baseline)
-    said = honestly(*generators.answer(table, chosen, baseline), table["reader"])
-    yield Answer(*said, caveats={"how to read": GENERATORS, **made_up(table["reader"])})
     itself = pl.when(pl.col("label") != baseline).then(pl.col("difference"))  # not "+0.0" for itself
     shown = table.with_columns(pl.col("mode").replace(data.SENT), difference=itself)
     means = [cols.points(generators.mean_of(name), name.replace("_", " "), CRITERION) for name in chosen]
@@ -235,9 +235,14 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
     ]
     few = cols.count("n", help="Cases of the criterion that has fewest.")
     who = [column for column in cols.columns(WHO) if table[column.name].count()]
-    yield Table(
-        shown, cols.Rows("generators", *who, *TOTAL, *means, few, more=(*MORE_TOTAL, *judges)), whole=table
-    )
+    of = cols.Rows("generators", *who, *TOTAL, *means, few, more=(*MORE_TOTAL, *judges))
+    beside = Table(shown, of, whole=table)
+    if set(table["reader"]) == {TRIAL}:
+        yield from folded(view, MADE_UP, beside)
+        return
+    chips = {"how to read": GENERATORS, **made_up(table["reader"])}
+    yield Answer(*generators.answer(table, chosen, baseline), caveats=chips)
+    yield beside
     yield Fold("Every judge", [Table(rows, CELLS)])
 
 

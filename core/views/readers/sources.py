@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from core.analysis.cache import cached
 from core.analysis.readers import GOLD_FROM, label_of
+from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
@@ -29,7 +30,7 @@ from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
-from core.views.readers.reading import honestly, made_up
+from core.views.readers.reading import MADE_UP, folded, made_up
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.providers.embed.base import Embedder
@@ -268,8 +269,10 @@ def sources(view: View, ask: Ask) -> Blocks:
         yield Text(TO_HAVE, "guide")
         yield Way("run", "Run", "readers")
         return
-    said = honestly(*answer(table, name), table["reader"])
-    yield Answer(*said, caveats={"how to read": HOW, **made_up(table["reader"])})
+    if set(table["reader"]) == {TRIAL}:
+        yield from folded(view, MADE_UP, Table(table, COLUMNS_OF))
+        return
+    yield Answer(*answer(table, name), caveats={"how to read": HOW, **made_up(table["reader"])})
     yield Table(table, COLUMNS_OF)
     shown = sentences.head(MOST)
     title = f"Sentences ({shown.height:,} of {sentences.height:,})"

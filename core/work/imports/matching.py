@@ -16,7 +16,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers import Import
 from core.importers.read.text import shown
-from core.importers.rewriting import ADD, STAR, WRITINGS, all_rewritten, in_words
+from core.importers.rewriting import ADD, STAR, WRITINGS, all_rewritten, in_words, rewritten
 from core.importers.runs import ID_COLUMNS
 from core.number_format import count
 from core.store import Snapshot
@@ -379,17 +379,24 @@ class _Shelf:
         """Return whether the store has rows of a table for this collection."""
         return not self._snapshot.sizes(table).filter(pl.col("id").is_in(self._owners[table])).is_empty()
 
-    def texts(self, what: str, ids: Sequence[str]) -> _Texts:
-        """Return the texts of some ids that both the import and the store have; an even sample if many."""
+    def texts(self, what: str, ids: Sequence[str], strip: str | None = None) -> _Texts:
+        """Return the texts of some ids that both the import and the store have; an even sample if many.
+
+        Args:
+            strip: How the import's ids are rewritten, those for another collection too; None = as they are.
+        """
         column = ID_COLUMNS[what]
         if not ({what} & {*self._made.frames, *self._made.texts} and self.stored(what)):
             return _Texts(what)
         some = ids if len(ids) <= _COMPARED else ids[:: -(-len(ids) // _COMPARED)]
-        brought = [self._brought(what).select(id=column, ours="text")]
+        rows = self._brought(what) if strip is None else self._made.frames.get(what, frame(what, [])).lazy()
+        brought = [rows.select(id=column, ours="text")]
         if what in self._made.texts:
             brought.append(self._made.texts[what].lazy().select("id", ours="text"))
         asked = pl.Series(some, dtype=pl.String).implode()
-        ours = pl.concat(brought).filter(pl.col("id").is_in(asked), pl.col("ours") != "").collect()
+        mine = pl.concat(brought)
+        mine = mine if strip is None else mine.with_columns(rewritten(pl.col("id"), strip))
+        ours = mine.filter(pl.col("id").is_in(asked), pl.col("ours") != "").collect()
         there = [
             self._snapshot.queries(owner)
             if what == "queries"
@@ -441,6 +448,11 @@ class _Texts:
             if min(len(one), len(other)) < _PART or (one not in other and other not in one)
         }  # fmt: skip
 
+    @property
+    def unlike(self) -> bool:
+        """Whether most of the ids mean something else on either side, and so are alike by chance."""
+        return self.pairs.height > 0 and 2 * len(self.differ) >= self.pairs.height
+
     def example(self, differ: set[str], collection_id: str) -> str:
         """Describe the two meanings of one id."""
         row = self.pairs.filter(pl.col("id").is_in(sorted(differ)[:1])).row(0, named=True)
@@ -476,6 +488,9 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
         if found
         else (_pattern(shelf, of, column, foreign, least) or _rule(shelf, of, column, foreign, least))
     )
+    fit = shelf.existing(of, column, sorted(set(all_rewritten(foreign, strip)))) if strip else []
+    if strip and shelf.texts(what, fit, strip).unlike:
+        strip, fit = None, []
     return [
         Match(
             collection_id=shelf.name,
@@ -487,7 +502,7 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
             foreign=tuple(foreign[:_FEW]),
             held=tuple(shelf.existing(of, column, None, _FEW)) if foreign else (),
             strip=strip,
-            fit=len(shelf.existing(of, column, sorted(set(all_rewritten(foreign, strip))))) if strip else 0,
+            fit=len(fit),
             own=of.own_judgements or not shelf.stored(of.table),
             sampled=sampled,
             differ=len(differ),

@@ -19,6 +19,7 @@ from core.tables import frame
 from core.work.imports.matching import Match, Unmatched
 
 EMPTY = "Tables, TREC, BEIR, ranx, MTEB, AutoRAG, RAGAS, DeepEval, traces…; plain or packed."
+DROP = "Drop files of results below: nothing is stored before you confirm."
 NOTHING_YET = "Nothing is written before you press the button."
 BACKGROUND = "Large files are read in the background; you may leave the page, and cancelling changes nothing."
 POLICY: Mapping[Unmatched, str] = {
@@ -83,7 +84,7 @@ _FIELDS = {
 """Option of the command → its name on the page."""
 _OPTION = re.compile(r"\(--([a-z-]+)[^)]*\)")
 _QUOTED = re.compile(r"`([^`]*)`")
-_ASSUMED = re.compile(r"\bassumed\b|: taken as ")
+_ASSUMED = ": taken as "
 _SHOWN = 3
 
 
@@ -167,7 +168,7 @@ def adds(imported: Import) -> str:
 
 def assumptions(imported: Import) -> str:
     """List assumptions about gaps in the files, in the notes' words, or return "" if there are none."""
-    notes = [note for note in imported.notes if _ASSUMED.search(note)]
+    notes = [note for note in imported.notes if _ASSUMED in note]
     more = f" And {count(len(notes) - _SHOWN, 'more assumption')}." if len(notes) > _SHOWN else ""
     return on_page(" ".join(notes[:_SHOWN])) + more
 

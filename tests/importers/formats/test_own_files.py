@@ -164,4 +164,4 @@ def test_columns_that_a_table_does_not_have_are_named():
     table = "run_id,query_id,doc_id,rank,score,stage,note\nr1,q1,a,1,0.5,final,x\n"
     listed = {"rankings": {"file": "r.csv"}}
     made = read(up("x.zip", zipped({"manifest.json": manifest_with(tables=listed), "r.csv": table})))
-    assert [each.reason for each in made.left_out] == ["column `note`: not recognised"]
+    assert [each.reason for each in made.left_out] == ["column `note`: unknown meaning"]

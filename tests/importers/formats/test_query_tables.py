@@ -263,7 +263,7 @@ GROUPS = [
     (("user", "ann", "ann", "bob"), {}, "user", ""),
     (("cluster", "1", "1", "2"), {}, "cluster", ""),
     (("style", "x", "x", "y"), BY_ROLE, "cluster", ""),
-    (("style", "x", "x", "y"), {}, None, "not recognised"),
+    (("style", "x", "x", "y"), {}, None, "unknown meaning"),
     (("session_id", "s1", "s1", "s2"), {"without": frozenset({"session_id"})}, None, "as you wish"),
     (("user", "ann", "ann", "ann"), {}, None, "names no group of questions: it is the same for all"),
     (("user", "ann", "bob", "cid"), {}, None, "names no group of questions: it differs for each"),

@@ -358,7 +358,7 @@ def test_an_index_that_became_a_column_is_left_out():
 def test_a_long_table_of_stacks():
     made = read(up("x.csv", "stack,metric,value\nA,ndcg@10,0.5\nA,latency_p95_ms,9\nB,ndcg@10,.4\nB,odd,1\n"))
     assert figures(made) == {"A": {"nDCG@10": 0.5, "latency_p95": 9.0}, "B": {"nDCG@10": 0.4}}
-    assert "measure `odd`: not recognised" in [each.reason for each in made.left_out]
+    assert "measure `odd`: unknown meaning" in [each.reason for each in made.left_out]
 
 
 def test_jsonl_and_parquet_and_lines():
@@ -393,7 +393,7 @@ def test_several_columns_together_name_a_stack_where_one_repeats(first):
     made = read(up("x.csv", table))
     assert [run.label for run in made.runs] == ["a · L=1", "a · L=2", "b · L=1"]
     assert [each.reason for each in made.left_out] == [
-        "column `dataset`: not recognised", "column `qps`: not recognised"
+        "column `dataset`: unknown meaning", "column `qps`: unknown meaning"
     ]  # fmt: skip
 
 

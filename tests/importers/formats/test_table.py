@@ -329,7 +329,7 @@ def test_columns_of_grades_are_a_judge_each():
     sizes = rows(made, "judgements").group_by("golden_set_id").len().sort("golden_set_id").rows()
     assert sizes == [("c-x-gpt-4o", 20), ("c-x-human", 7), ("c-x-llama", 20)]
     assert [each.reason for each in made.left_out] == [
-        "column `words`: not recognised", "column `length`: not recognised"
+        "column `words`: unknown meaning", "column `length`: unknown meaning"
     ]  # fmt: skip
     first = rows(made, "judgements").filter(golden_set_id="c-x-gpt-4o")
     assert first["raw"].to_list() == [n % 4 for n in range(20)]

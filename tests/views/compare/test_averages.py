@@ -94,7 +94,7 @@ def test_a_forest_is_labelled_while_there_is_room(snapshot: Snapshot):
         "plain",
     ]
     marks = {trace.name: trace for trace in fig.data if trace.name}
-    assert set(marks) == {"too small to show", compare.OPEN, compare.WINS}
+    assert set(marks) == {"too small to detect", compare.OPEN, compare.WINS}
     assert marks[compare.OPEN].customdata.ravel().tolist() == [0]
     assert marks[compare.WINS].customdata.ravel().tolist() == [1]
     assert marks[compare.OPEN].marker.symbol != marks[compare.WINS].marker.symbol
@@ -106,10 +106,10 @@ def test_a_forest_is_labelled_while_there_is_room(snapshot: Snapshot):
 
 def test_queries_with_the_same_scores_share_a_mark(snapshot: Snapshot):
     rows = closer(snapshot, "good", "fair").queries
-    fig = scatter(rows, ("good", "fair"), AT_2, 0.01)
+    fig = scatter(rows, ("good", "fair"), AT_2, 0.01, ("B", "A"))
     marks = {trace.name: trace for trace in fig.data}
-    assert set(marks) == {"tie (3)", "good better (3)"}
-    lost = marks["good better (3)"]
+    assert set(marks) == {"tie (3)", "B better (3)"}
+    lost = marks["B better (3)"]
     assert lost.marker.color == colours_for(("fair", "good"))["good"]
     assert rows["query_id"][int(lost.customdata[0, 0])] == "q4"
     tie = marks["tie (3)"]

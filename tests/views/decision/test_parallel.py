@@ -6,6 +6,7 @@ import pytest
 
 from core.analysis.status import marked, ordered
 from core.decide.rules import Constraints, decide
+from core.views import theme
 from core.views.decision import parallel
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, stacks
@@ -106,7 +107,7 @@ def test_what_is_excluded_is_faint_and_the_key_names_only_what_is_there():
     ("low", "high", "log"), [(0.1, 0.93, False), (1.0, 1.0, False), (0.0, 3.4, True), (0.31, 0.6, True)]
 )
 def test_ticks_lie_on_the_axis(low: float, high: float, log: bool):
-    ticks = np.array(parallel.ticks_of(low, high, log=log))
+    ticks = np.array(theme.ticks_of(low, high, log=log))
     at = np.log10(ticks) if log else ticks
     assert 1 <= len(ticks) <= 12
     assert (at >= low - 1e-3).all()

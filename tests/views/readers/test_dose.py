@@ -14,7 +14,7 @@ from core.tables import frame
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Table
 from core.views.readers import dose
-from core.views.readers.reading import MADE_UP, honestly, made_up
+from core.views.readers.reading import made_up
 from tests.views.made import BOOK
 from tests.views.what_if.routed import ROUTED, write
 
@@ -64,8 +64,8 @@ def test_the_price_of_one_has_its_ends(
     right: float, ends: tuple[float, float], said: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ):
     own = pl.DataFrame({"k": [3], "correct": [0.5], "usd_per_1k_correct": [1.2]})
-    monkeypatch.setattr(dose, "_retrieval_alone", lambda *_: own)
-    asked = pl.DataFrame({"mode": ["top_k"], "reader": ["fake"]})
+    monkeypatch.setattr(dose, "_with_answers", lambda *_: own)
+    asked = pl.DataFrame({"mode": ["top_k"], "reader": ["m"]})
     row = {"value": -1.0, "low": -2.0, "high": 0.0, "queries": 9, "right": right,
            "right_low": ends[0], "right_high": ends[1]}  # fmt: skip
     priced = dose.prices(None, row, asked)  # type: ignore[arg-type]
@@ -74,13 +74,9 @@ def test_the_price_of_one_has_its_ends(
     assert about.startswith(said[1])
 
 
-@pytest.mark.parametrize(
-    ("readers", "heading"), [(["fake", "fake"], MADE_UP), (["fake", "m"], "A."), (["m"], "A.")]
-)
-def test_where_every_answer_is_made_up_the_heading_says_so(readers: list[str], heading: str):
-    sentence, details = honestly("A.", "B.", readers)
-    assert (sentence, details) == (heading, "A. B." if heading == MADE_UP else "B.")
-    assert bool(made_up(readers)) == ("fake" in readers)
+@pytest.mark.parametrize(("readers", "chip"), [(["fake", "m"], True), (["m"], False)])
+def test_where_some_answers_are_made_up_a_chip_says_so(readers: list[str], chip: bool):
+    assert bool(made_up(readers)) == chip
 
 
 def test_without_answers_it_says_how_to_have_some(store: Store):

@@ -124,7 +124,7 @@ def test_of_several_workspaces_the_one_with_most_to_see_is_opened(tmp_path: Path
     [
         ("Choose one (--split), or all.", "Choose one (Split above), or all."),
         ("Say which (--as trec-run).", "Say which (Format under Options)."),
-        ("column `a b`: not recognised", "column “a b”: not recognised"),
+        ("column `a b`: unknown meaning", "column “a b”: unknown meaning"),
         ("a (b) --column c", "a (b) --column c"),
     ],
 )

@@ -64,7 +64,7 @@ def test_the_name_of_a_stack_may_be_in_two_columns():
 
 def test_what_was_assumed_is_said_once():
     assumed = load([Upload("t.csv", b"stack,quality,latency_p50_ms\nA,0.5,3\nB,0.4,2\n")])
-    assert words.assumptions(assumed) == "t.csv: “quality” gives no K: 10 assumed."
+    assert words.assumptions(assumed) == "t.csv: “quality” names no cutoff: taken as @10."
     sure = load([Upload("t.csv", b"stack,nDCG@5,latency_p50_ms\nA,0.5,3\nB,0.4,2\n")])
     assert words.assumptions(sure) == ""
 

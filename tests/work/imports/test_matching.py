@@ -194,6 +194,17 @@ def test_a_rule_that_makes_one_id_of_two_is_refused_and_never_offered(
     assert not [each.strip for each in matches(store.read(), run(store, text)) if each.strip == rule]
 
 
+@pytest.mark.parametrize(("said", "strip"), [("text", "lower"), ("another question", None)])
+def test_no_rule_is_offered_where_the_texts_say_that_ids_are_alike_by_chance(
+    store: Store, said: str, strip: str | None
+) -> None:
+    asked = QUERIES.replace('"q', '"Q').replace('"text ', f'"{said} ')
+    made = read(store, {"corpus.jsonl": CORPUS, "queries.jsonl": asked, "new.trec": trec(query="Q{}")},
+                collection_id="fresh")  # fmt: skip
+    (found,) = (each for each in matches(store.read(), made, "whole") if each.what == "queries")
+    assert (found.strip, found.fit) == (strip, 10 if strip else 0)
+
+
 def test_what_is_refused_says_how_the_ids_differ(store: Store) -> None:
     (strange,) = refused(matches(store.read(), run(store, trec(query="Q{}"))))
     assert strange.examples.endswith(f" Written lower case, {strange.offered} of {strange.offered} match.")
