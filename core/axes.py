@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 Spec = Mapping[str, Any]
 Step = Literal["none", "rebuild", "embed"]
-"""What a change of a running stack needs, the least first: nothing but a setting, a new index over the
+"""What a change of a running stack needs, the least first: only a new setting, a new index over the
 existing vectors or texts, or a new embedding of all passages."""
 TOGETHER = ("embedder", "dim")
-"""Keys whose values change only in combinations that were seen: no model has the dimensions of another."""
+"""Keys whose values change only in observed combinations: each model has its own dimensions."""
 SAID_K = r",? K = \d+"
 """K in the name of a stack; without a reranker nothing reads it, so that the name omits it."""
 _CUT = "its final ranking was cut, so the scores of the rest of the pool are not kept"

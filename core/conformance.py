@@ -1,4 +1,4 @@
-"""Checks of what plug-ins must keep: a measure its range and shape, a format off other tools' files.
+"""Checks of plug-ins: a measure must keep its range and shape, a format must leave other tools' files alone.
 
 Each suite yields a sentence for everything that is broken, and nothing if all is well.
 """
@@ -33,8 +33,8 @@ _STRANGE: Mapping[str, bytes] = MappingProxyType(
 
 
 def measure_faults(info: MeasureInfo) -> Iterator[str]:
-    """Try a measure on random grades: its range, a value for each query, and each query by itself."""
-    if info.needs:  # sources, answers and others that no random ranking has
+    """Try a measure on random grades: its range, one value per query, and independence of other queries."""
+    if info.needs:  # sources, answers and other inputs that no random ranking has
         return
     random = np.random.default_rng(7)
     grades = random.integers(0, 6, (1, _QUERIES, _DEPTH)).astype(np.int8)

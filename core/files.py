@@ -20,7 +20,7 @@ from filelock import lock_descriptor, unlock_descriptor
 from core.errors import InputError
 
 _POLL_S = 0.02
-_ASKED = 3  # times
+_ASKED = 3  # Number of tries
 _BUSY_S = 30.0
 
 

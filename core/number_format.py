@@ -55,7 +55,7 @@ def usd(value: float | None, digits: int = 2) -> str:
 
 def digits_apart(amounts: Iterable[float | None]) -> int:
     """Return how many significant digits `usd` needs to write different dollars differently."""
-    # Amounts that agree in as many digits as are ever written are the same.
+    # Amounts that agree in as many digits as are ever written count as equal.
     each = {float(f"{abs(amount):.{_MOST_DIGITS}g}") for amount in amounts if amount and known(amount)}
     rising = sorted(each)
     for digits in range(2, _MOST_DIGITS):
@@ -125,7 +125,7 @@ class CostUnit:
         return "1M" if self.million else "1k"
 
     def bare(self, usd_per_1k: float | None) -> str:
-        """Format a cost without its unit: ``$1.25``; "unknown" if it is."""
+        """Format a cost without its unit: ``$1.25``; "unknown" if it is unknown."""
         return usd(None if usd_per_1k is None else self.factor * usd_per_1k, self.digits)
 
     def beside(self, *usd_per_1k: float | None) -> CostUnit:

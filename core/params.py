@@ -13,7 +13,7 @@ from core.errors import InputError, UnknownNameError
 Value = float | int | str
 Options = dict[str, Value]
 _FREE = re.compile(r"[^\s(),=]([^(),=]*[^\s(),=])?")
-"""A word that may be any; one that cannot be read back within a measure is written otherwise."""
+"""A word without restrictions; one that cannot be read back within a measure is written differently."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Extensions that other packages add by entry points: measures, formats, models, indexes, sections.
 
 A package names them in its `pyproject.toml`, as ``[project.entry-points."clq.measures"]``. Rarely needed ones
-are in `core/contrib` and named in its table of the same form. One that cannot be loaded is left out and
-reported with the reason: it never breaks a page or a command.
+are in `core/contrib` and listed in its table of the same form. A plug-in that cannot be loaded is left out
+and reported with the reason: it never breaks a page or a command.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def loaded(
         group: A key of `GROUPS`.
         made: Makes the registry's object from a name and the value of the entry point.
         taken: Names that the product uses itself.
-        part: Take only names that begin with it and a dot: ``embed.acme`` is acme of embed.
+        part: Only load names that begin with this and a dot: ``embed.acme`` is acme of embed.
 
     Returns:
         The objects by name; failures are left out and reported by `plugins`.

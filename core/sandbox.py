@@ -1,7 +1,7 @@
 """Run scripts in separate processes with bounds on memory and time, so that no input can end the server.
 
-A script imports nothing from this project, so that it starts at once. This file is also what the process
-runs first: it sets the bound, then becomes the script.
+A script imports nothing from this project, so that it starts at once. The process runs this file first, which
+sets the bound and then becomes the script.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ GENERATE, FIRST_TOKEN = "generate", "first_token"
 """Stages: the whole answer, and its first token, which is included in the former."""
 
 
-NUGGETS = 64  # Nuggets of a question at most: they are counted as bits
+NUGGETS = 64  # Maximum number of nuggets per question, as they are counted as bits
 
 
 @dataclass(frozen=True, slots=True)

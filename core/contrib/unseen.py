@@ -99,7 +99,7 @@ _KIND = ("mode", "sparse", "embedder", "dim")
 def retrievers(view: View) -> pl.DataFrame:
     """Return the comparable stacks: one of each retriever and dimension, the deepest first.
 
-    Only single-retriever stacks if there are two or more, otherwise all with rankings.
+    Only single-retriever stacks count if there are at least two, otherwise all stacks with rankings.
     """
     rows = view.table.filter("has_rankings")
     bare = pl.col("reranker").fill_null("none") == "none"

@@ -1,4 +1,4 @@
-"""Batches of records written in formats of the field; one function per format and one line here.
+"""Exporters that write batches of records in formats of the field; one function and one line per format.
 
 Nothing here reads a store: the caller gathers a batch. What a format cannot hold is left out and reported.
 

@@ -75,7 +75,7 @@ _CHANGE = re.compile(
 class PriceBook:
     """A named set of prices; an item and unit may have several, with different dates of validity."""
 
-    name: str  # of the book, and of those derived from it
+    name: str  # name of the book, and of those derived from it
     prices: tuple[Price, ...]  # its prices
 
     @cached_property
@@ -140,7 +140,7 @@ class PriceBook:
         """Return the book with changed prices.
 
         Args:
-            texts: As for `read_changes`.
+            texts: As in `read_changes`.
 
         Raises:
             ClqError: If one of them isn't a price of the book.

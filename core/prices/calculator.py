@@ -1,6 +1,6 @@
 """The cost calculator: the cost of a retrieval stack and its generator at a query volume (CLQ paper §3.2.1).
 
-Also the sensitivity of the monthly bill: each input lower and higher by a given range.
+It also computes the sensitivity of the monthly bill to each input, lowered and raised by a given range.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ INDEX_KINDS: Mapping[str, tuple[int, bool]] = {
 }
 """Indexes whose bytes are known: bytes per number of a vector, and whether they keep a graph."""
 _BYTES_PER_LINK = 4
-_BYTES_BESIDE_LINKS = 12  # where a vector's links start, and its level
+_BYTES_BESIDE_LINKS = 12  # Bytes for the position of a vector's links, and its level
 
 
 def search_units(documents: float, tokens_per_document: float = 0) -> float:
@@ -339,8 +339,8 @@ def tornado(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> tup
         share: Change of every input, above 0 and below 1: 0.25 is 25 % less and 25 % more.
 
     Returns:
-        One per amount and price that the bill depends on and that isn't 0, the widest first; empty if the
-        bill is unknown or there is none. An amount may move nothing: up to 100 documents are one search unit.
+        One per amount and price that the bill depends on and that is not 0, the widest first; empty if the
+        bill is unknown or zero. An amount may change nothing: up to 100 documents are one search unit.
 
     Raises:
         InputError: If the share is not between 0 and 1, or an amount is negative or not a number.

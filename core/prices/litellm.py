@@ -1,7 +1,7 @@
 """Prices from the table that LiteLLM publishes (model_prices_and_context_window.json), in our units.
 
 The table gives dollars per token or per search for some thousand models. Tiers by prompt length, cached
-input, batches, images and sound are not modelled here; the note of an entry with tiers mentions them.
+input, batches, images and sound are not modelled here; the note of an entry mentions its tiers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Custom price books: written as TOML files, and checked.
 
-Also reads price books: those that come with the product, and the user's own.
+It also reads price books: those that ship with the product, and the user's own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parts of every call of a provider: purposes, amounts of usage, replies, and the meter of a budget."""
+"""Parts of every provider call: purposes, amounts of usage, replies, and the meter of a budget."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from core.records import Basis
 V = TypeVar("V")
 W = TypeVar("W")
 
-LOCAL_ITEM = "local-cpu"  # What price books name the time of this machine's processor
+LOCAL_ITEM = "local-cpu"  # Name of this machine's processor time in price books
 SENTENCE_TRANSFORMERS = "sentence-transformers"
 CHECK = "Check its name, or set path to a folder with its files."
 
 
 class Purpose(StrEnum):
-    """Use that a text is embedded for; many models treat the two differently."""
+    """The purpose that a text is embedded for; many models treat passages and queries differently."""
 
     PASSAGE = "passage"
     QUERY = "query"
@@ -35,36 +35,36 @@ class Amount:
 
     item: str  # The priced item: a model ("voyage-3.5") or "local-cpu", named as in price books
     unit: str  # input_tokens, output_tokens, search_units, requests or cpu_ms
-    amount: float | None  # How much, 0 or more; None = not known
+    amount: float | None  # How much, 0 or more; None = unknown
     basis: Basis  # MEASURED: from the vendor's response, or measured here; MODELLED: estimated
 
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[V]):
-    """Value that a call brought, with what it used and how long it took."""
+    """The result of a call, with its usage and duration."""
 
     value: V  # The result
-    # What producing the result used, whether it was paid now or is from the journal. What was paid now is
-    # known to the `Meter`.
+    # What producing the result used, whether it was paid now or comes from the journal. The `Meter` knows
+    # what was paid now.
     usage: tuple[Amount, ...] = ()
     # Milliseconds of the successful call itself on the monotonic clock, without queueing, pacing, failed
     # attempts and backoff
     ms: float = 0.0
-    waited_ms: float = 0.0  # Milliseconds of all of the rest
-    attempts: int = 1  # How many times the call was sent; 0 when nothing was sent
-    fresh: bool = True  # False when nothing was sent for it: `ms` is then not a measurement of now
-    # Figures of one kind of provider, such as {"chars_per_second": 812.0}
+    waited_ms: float = 0.0  # Milliseconds of everything else
+    attempts: int = 1  # How many times the call was sent; 0 if nothing was sent
+    fresh: bool = True  # False if nothing was sent: `ms` is then not a present measurement
+    # Figures for one kind of provider, such as {"chars_per_second": 812.0}
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
 def carrying(reply: Reply[Any], value: W, details: Mapping[str, Any] | None = None) -> Reply[W]:
-    """Return the same reply with another value, and other details if they are given."""
+    """Return the same reply with another value, and with other details if given."""
     about = reply.details if details is None else details
     return Reply(value, reply.usage, reply.ms, reply.waited_ms, reply.attempts, reply.fresh, about)
 
 
 def joined(replies: Sequence[Reply[Any]], value: W, details: Mapping[str, Any] | None = None) -> Reply[W]:
-    """Return replies of calls that came one after the other as one, with this value and these details."""
+    """Merge replies of successive calls into one, with the given value and details."""
     return Reply(
         value,
         total(reply.usage for reply in replies),
@@ -77,7 +77,7 @@ def joined(replies: Sequence[Reply[Any]], value: W, details: Mapping[str, Any] |
 
 
 def scaled(amount: Amount, share: float) -> Amount:
-    """Return a share of an amount; of what is not known it is not known either."""
+    """Return a share of an amount; a share of an unknown amount is unknown."""
     return replace(amount, amount=None if amount.amount is None else amount.amount * share)
 
 
@@ -91,19 +91,18 @@ def believable(amounts: Iterable[Amount]) -> tuple[Amount, ...]:
     )
 
 
-TOO_MUCH = ("too large", "timeout")  # Kinds of errors that half as much at once may not meet
+TOO_MUCH = ("too large", "timeout")  # Kinds of errors that half the input may avoid
 
 
 class Meter(Protocol):
-    """Watches what calls use; a budget refuses before anything is spent.
+    """Tracks what calls use, so that a budget refuses before anything is spent.
 
-    Every attempt that is sent is reserved first, and then settled or released. An attempt whose outcome is
-    not known (a timeout, an answer that cannot be read) may have been billed: it is settled with what was
-    reserved.
+    Every attempt is reserved before it is sent, and then settled or released. An attempt of unknown outcome
+    (a timeout, an unreadable answer) may have been billed: it is settled with the reserved amount.
     """
 
     def reserve(self, amounts: Sequence[Amount]) -> object:
-        """Set aside the most that an attempt can use."""
+        """Reserve the most that an attempt can use."""
 
     def settle(self, reservation: object, amounts: Sequence[Amount]) -> None:
         """Replace a reservation by what was used."""
@@ -113,7 +112,7 @@ class Meter(Protocol):
 
 
 def total(used: Iterable[Sequence[Amount]]) -> tuple[Amount, ...]:
-    """Add up usage, per item and unit in the order of their first appearance.
+    """Add up usage, per item and unit, in the order of their first appearance.
 
     A sum with an unknown part is unknown; a sum with an estimated part is estimated.
     """
@@ -128,7 +127,7 @@ def total(used: Iterable[Sequence[Amount]]) -> tuple[Amount, ...]:
 
 
 def timed(work: Callable[[], V]) -> Reply[V]:
-    """Do work here, with the processor time of the whole process: nothing else should be at work."""
+    """Do work on this machine and time the whole process, so that nothing else should be running."""
     cpu, start = time.process_time(), time.perf_counter()
     value = work()
     ms, cpu_ms = (time.perf_counter() - start) * 1000, (time.process_time() - cpu) * 1000
@@ -138,15 +137,15 @@ def timed(work: Callable[[], V]) -> Reply[V]:
 class Model:
     """Base of models of every kind."""
 
-    name: str  # how stacks and configurations name it
+    name: str  # its name in stacks and configurations
     provider: str = "local"  # who answers, for the journal
-    item: str = LOCAL_ITEM  # what price books name its usage
+    item: str = LOCAL_ITEM  # its usage's name in price books
     local: bool = True  # whether it runs here, so that nothing is paid per call
 
     def ready(self) -> None:
-        """Look up the key, or load the model: whatever is missing is found before anything is asked.
+        """Look up the key, or load the model, so that anything missing is found before the first call.
 
-        Until then, or until it is asked, only the attributes and estimates are sure to work.
+        Before this or the first call, only the attributes and estimates are certain to work.
 
         Raises:
             ProviderError: If there is no key, or a package that it needs is not installed.
@@ -154,14 +153,14 @@ class Model:
         """
 
     def count_tokens(self, text: str) -> int:
-        """Return tokens of a text: exact where the model's vocabulary is available, otherwise an estimate."""
+        """Return the tokens of a text: exact if the model's vocabulary is available, else an estimate."""
         return len(text) // 4 + 1
 
     def close(self) -> None:
-        """Let go of connections; also done at the end of a `with` block."""
+        """Release connections; also done at the end of a `with` block."""
 
     def interrupt(self) -> None:
-        """End waits for a vendor that are under way."""
+        """End all waits for a vendor."""
 
     def __enter__(self) -> Self:
         return self
@@ -171,7 +170,7 @@ class Model:
 
 
 def optional(package: str, attribute: str, name: str) -> Any:  # noqa: ANN401 - of a package without types
-    """Return a class of a package that need not be installed, for the model of a name."""
+    """Return a class from an optional package, needed by the named model."""
     try:
         return getattr(importlib.import_module(package.replace("-", "_")), attribute)
     except ImportError as error:
@@ -181,7 +180,7 @@ def optional(package: str, attribute: str, name: str) -> Any:  # noqa: ANN401 - 
 
 
 def loaded(make: Callable[[], V], package: str, name: str, do: str) -> V:
-    """Return what a package makes of a model's files, or say in its words why it cannot."""
+    """Return what a package makes of a model's files, or raise an error with its reason."""
     try:
         return make()
     except Exception as error:  # unknown names, missing files and refused downloads alike

@@ -23,42 +23,42 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Limits(BaseModel):
-    """How hard a provider may be asked."""
+    """How much a provider may be asked to do."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    # At most so many calls in any 60 seconds; None = no limit
+    # Maximum number of calls in any 60 seconds; None = no limit
     requests_per_minute: int | None = Field(default=None, ge=1)
-    # At most this many tokens in any 60 seconds; None = no limit
+    # Maximum number of tokens in any 60 seconds; None = no limit
     tokens_per_minute: int | None = Field(default=None, ge=1)
-    # At most so many texts in any 60 seconds; None = no limit
+    # Maximum number of texts in any 60 seconds; None = no limit
     items_per_minute: int | None = Field(default=None, ge=1)
-    # How many calls may be under way at once; passages go to a server of one's own one call after the other
-    # unless this is given
+    # How many calls may be in progress at once; by default passages go to a private server one call after
+    # the other
     concurrency: int = Field(default=4, ge=1, le=256)
     timeout_s: float = Field(default=60.0, gt=0)  # Seconds until an unanswered call counts as failed
-    attempts: int = Field(default=6, ge=1, le=100)  # How often a call is sent before it is given up
-    # A vendor that asks to wait longer than this is not waited for
+    attempts: int = Field(default=6, ge=1, le=100)  # How often a call is sent before giving up
+    # Longest wait that a vendor may ask for
     longest_wait_s: float = Field(default=300.0, ge=0)
 
 
 class ChatOptions(BaseModel):
-    """Options that a chat model's endpoint understands."""
+    """Options that a chat model's endpoint supports."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    # "none" = answers are asked for in words; "object" = the endpoint can be told to answer with a JSON
+    # "none" = answers are requested in words; "object" = the endpoint can be told to answer with a JSON
     # object; "schema" = it can be given a JSON schema
     json_mode: Literal["none", "object", "schema"] = "none"
-    temperature: bool = True  # Whether it takes a temperature; many models that think do not
-    # What the endpoint calls the limit of an answer's tokens
+    temperature: bool = True  # Whether it takes a temperature; many reasoning models do not
+    # The endpoint's name for the limit of an answer's tokens
     answer_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    # Tokens allowed in addition to the answer's, for models that think first
+    # Tokens allowed in addition to the answer's, for reasoning models
     thinking_tokens: int = Field(default=0, ge=0)
 
 
 class RatedOn(BaseModel):
-    """A quality that passages are rated on beyond relevance, from 0 to 5."""
+    """A quality other than relevance on which passages are rated from 0 to 5."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -95,30 +95,30 @@ class ModelConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
-    # A key of the registry of its kind: "voyage", "cohere", "openai" (any endpoint that speaks its language),
+    # A key of the registry of its kind: "voyage", "cohere", "openai" (any endpoint that speaks its protocol),
     # "onnx"…
     provider: str
     model: str  # The model's name at the provider
-    name: str = ""  # How stacks name it; the model's name by default
-    # Dimension that is taken when none is asked for; the largest of `dims` by default
+    name: str = ""  # Its name in stacks; the model's name by default
+    # Dimension that is used if none is requested; the largest of `dims` by default
     dim: int | None = Field(default=None, ge=1)
-    dims: tuple[int, ...] = ()  # Dimensions that the model has; empty = not known before it is loaded
+    dims: tuple[int, ...] = ()  # Dimensions that the model has; empty = unknown before it is loaded
     # Whether a longer vector, cut and scaled, is a shorter one: a corpus is embedded once
     matryoshka: bool = False
-    # Who shortens: the "vendor" (a parameter of the call) or we, "here", from the longest vector
+    # Who shortens: the "vendor" (by a parameter of the call) or we, "here", from the longest vector
     cut: Literal["vendor", "here"] = "vendor"
-    # Whether vectors are to have unit length; they are scaled here where they do not. False: they are taken
-    # as they are, and compared by cosine.
+    # Whether vectors are to have unit length; those that do not are scaled here. False: they are used
+    # unchanged, and compared by cosine.
     normalised: bool = True
-    base_url: str | None = None  # Where the service is; None = the vendor's own address
+    base_url: str | None = None  # Address of the service; None = the vendor's own address
     # Environment variable (or key of secrets.toml) that holds the key; None = the provider's usual one at the
     # vendor's own address, no key at any other
     key_env: str | None = None
-    limits: Limits = Limits()  # How hard it may be asked
-    price_item: str = ""  # How price books name it; the model's name by default
-    # What the vendor calls a passage and a query; None = the provider's usual words
+    limits: Limits = Limits()  # Limits on its use
+    price_item: str = ""  # Its name in price books; the model's name by default
+    # The vendor's words for a passage and a query; None = the provider's usual words
     input_types: Mapping[Purpose, str] | None = None
-    # What is written before a passage or a query ("query: "); for models that expect it
+    # Prefix of a passage or a query ("query: "), for models that expect one
     prefixes: Mapping[Purpose, str] = {}
     # What counts tokens: "cl100k_base", "o200k_base", "voyage3_base"; None = an estimate
     tokenizer: str | None = None
@@ -126,21 +126,21 @@ class ModelConfig(BaseModel):
     batch_items: int | None = Field(default=None, ge=1)
     # The most tokens in one call; None = the provider's usual number, or no limit
     batch_tokens: int | None = Field(default=None, ge=1)
-    # Tokens of one text that the model reads; None = not known
+    # Tokens of a text that the model reads; None = unknown
     max_tokens: int | None = Field(default=None, ge=1)
     path: Path | None = None  # Folder of a local model
     # How token vectors become one (local models); None = from the folder, otherwise the mean
     pooling: Pooling | None = None
-    # What a local model runs on; None = a graphics processor where its package finds one
+    # The device of a local model; None = a graphics processor if its package finds one
     device: Device | None = None
-    chat: ChatOptions = ChatOptions()  # What the endpoint of a chat model understands
+    chat: ChatOptions = ChatOptions()  # What a chat model's endpoint supports
 
-    # What passages are rated on where a chat model reranks by REBEL's way, or the name of a preset of
-    # `CRITERIA`; empty = the paper's five
+    # The criteria by which a chat model reranks in REBEL's way, or the name of a preset of `CRITERIA`;
+    # empty = the paper's five
     criteria: tuple[RatedOn, ...] = Field(default=(), max_length=8)
-    # How often a reranker of two turns infers and rates at most; it stops once the order stands still
+    # How often a two-turn reranker infers and rates at most; it stops as soon as the order stays the same
     rounds: int = Field(default=1, ge=1, le=5)
-    reasons: bool = False  # Whether a reranker by REBEL's way is asked why, in a sentence per passage
+    reasons: bool = False  # Whether a reranker by REBEL's way is asked for a reason, a sentence per passage
 
     @field_validator("criteria", mode="before")
     @classmethod
@@ -185,7 +185,7 @@ class ModelConfig(BaseModel):
 
 
 def vendor_models(kind: Literal["embed", "rerank", "chat"]) -> dict[str, ModelConfig]:
-    """Read the models of vendors that are known by name, of one kind, from ``data/models.toml``."""
+    """Read the vendors' models of one kind that are known by name, from ``data/models.toml``."""
     vendors = tomllib.loads((DATA / "models.toml").read_text(encoding="utf-8"))[kind]
     configs = []
     for provider, vendor in vendors.items():
@@ -215,7 +215,7 @@ def named(
 
 
 def origin(url: str) -> tuple[str, str, int] | None:
-    """Return scheme, host and port; None of an address that two readers could take for two hosts."""
+    """Return scheme, host and port; None for an address that two parsers could take for two hosts."""
     if not (url.isascii() and url.isprintable()) or set(url) & set(' \\"<>^`{|}'):
         return None
     try:
@@ -233,7 +233,7 @@ class Vendor:
     """One vendor."""
 
     url: str  # its address
-    key_env: str  # where its key is looked up
+    key_env: str  # the name of its key in the environment
     also: str = ""  # another name that its own client looks for
 
 
@@ -244,22 +244,22 @@ VENDORS: Mapping[str, Vendor] = MappingProxyType(
         "openai": Vendor("https://api.openai.com/v1", "OPENAI_API_KEY"),
     }
 )
-"""By what `ModelConfig.provider` calls their language, which other services speak too."""
+"""Vendors by the `ModelConfig.provider` of their protocol, which other services speak too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a model is asked."""
+    """The service that a model is requested from."""
 
     url: str  # The address of the service
-    key_env: str  # Where its key is looked up; empty when it is sent none
-    known: bool  # Whether a vendor of `VENDORS` is behind it; otherwise it may be a small private machine
+    key_env: str  # The name of its key; empty if it is sent none
+    known: bool  # Whether it belongs to a vendor of `VENDORS`; otherwise it may be a small private machine
 
 
 def place_of(config: ModelConfig) -> Place | None:
-    """Return where a model is asked, or None when it runs here.
+    """Return the service that a model is requested from, or None if it runs here.
 
-    A vendor's usual key is looked up for the vendor's own address only.
+    A vendor's usual key is looked up only for the vendor's own address.
     """
     vendor = VENDORS.get(config.provider)
     if vendor is None:

@@ -1,4 +1,4 @@
-"""Models whose vendors have announced an end: when, what they recommend instead, and where that is said."""
+"""Models whose vendors have announced an end: the date, the recommended successor, and the source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from core.paths import DATA
 
 KEYS = ("retires", "successor", "ends")
-"""Keys of a model in ``data/models.toml`` that are about its end: date, successor, and where that is said."""
+"""Keys of a model in ``data/models.toml`` that describe its end: date, successor, and source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +22,15 @@ class End:
     kind: str  # embed, rerank or chat
     provider: str
     model: str
-    retires: date  # the day from which it no longer answers
-    successor: str | None  # what the vendor recommends instead; None = not known
+    retires: date  # the day from which on it no longer answers
+    successor: str | None  # the vendor's recommended replacement; None = unknown
     source: str  # address of the announcement
     read: date  # when it was read
 
 
 @cache
 def ends() -> Mapping[str, End]:
-    """Return the announced ends by model, the first to come first."""
+    """Return the announced ends by model, the earliest first."""
     kinds: dict[str, Any] = tomllib.loads((DATA / "models.toml").read_text(encoding="utf-8"))
     found = [
         End(

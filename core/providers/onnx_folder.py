@@ -1,4 +1,4 @@
-"""Local ONNX models: a folder with model.onnx and tokenizer.json, as they are exported from a model hub."""
+"""Local ONNX models: a folder with model.onnx and tokenizer.json, as exported from a model hub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.providers.config import Device
 MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 USUAL_LENGTH = 512
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
-_LONGEST_LENGTH = 1_000_000  # tokenizers without a limit write an absurd one
+_LONGEST_LENGTH = 1_000_000  # tokenizers without a limit state an absurd one
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class OnnxFolder:
     digest: str  # identifies the model's and the tokenizer's files
 
     def tokenizer(self, *, stride: int = 0) -> Any:  # noqa: ANN401 - the package's own type
-        """Return a tokenizer that cuts at `max_tokens` and pads to the longest."""
+        """Return a tokenizer that cuts at `max_tokens` and pads to the longest text."""
         from tokenizers import Tokenizer  # noqa: PLC0415 - only needed with local models
 
         try:
@@ -49,7 +49,7 @@ class OnnxFolder:
         return tokenizer
 
     def run(self, encodings: Sequence[Any]) -> dict[str, NDArray[Any]]:
-        """Return all outputs for encodings that are padded to one length, by their names."""
+        """Return all outputs by name for encodings that are padded to one length."""
         given = {
             "input_ids": [encoding.ids for encoding in encodings],
             "attention_mask": [encoding.attention_mask for encoding in encodings],
@@ -84,7 +84,7 @@ def open_folder(path: Path, max_tokens: int | None = None, device: Device | None
 
 
 def read_json(path: Path) -> Mapping[str, Any]:
-    """Return a JSON object of a file; empty when the file is not there."""
+    """Return the JSON object in a file; empty if the file does not exist."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -121,7 +121,7 @@ def _model_file(path: Path) -> Path:
 
 
 def _length(path: Path) -> int:
-    """Return the shortest limit that the folder's files name."""
+    """Return the shortest limit that the folder's files state."""
     named = (
         read_json(path / "sentence_bert_config.json").get("max_seq_length"),
         read_json(path / "tokenizer_config.json").get("model_max_length"),

@@ -1,4 +1,4 @@
-"""Connections of remote models, and the clients of the vendors."""
+"""Connections of remote models, and the vendors' clients."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 N = TypeVar("N", np.float32, np.float64)
 
-MARGIN = 0.75  # How much of a vendor's token limit a batch may fill when its tokens are only estimated
+MARGIN = 0.75  # Share of a vendor's token limit that a batch may fill if its tokens are only estimated
 
 
 class Wired(TypedDict, total=False):
-    """Connections of a model that are not the usual ones."""
+    """Connections of a model that replace the usual ones."""
 
     keys: Keys | None  # where keys are looked up; the environment and secrets.toml by default
-    journal: Journal | None  # where replies are kept
-    meter: Meter | None  # what watches the spending
+    journal: Journal | None  # where replies are stored
+    meter: Meter | None  # tracks the spending
     caller: Caller | None  # sends the calls; by default the one that the process shares for the model
 
 
 class Remote(Model):
-    """A model of a vendor: how it is reached, and how its tokens are counted."""
+    """A vendor's model: how it is reached, and how its tokens are counted."""
 
     local = False
 
     def _reach(self, config: ModelConfig, wired: Wired) -> None:
-        """Settle the model's address; needs neither a key nor a package."""
+        """Set the model's address; this needs neither a key nor a package."""
         self._config, self._place = config, cast(Place, place_of(config))
         self.name, self.item = config.name, config.price_item
         self.provider = f"{config.provider} {config.model} at {self._place.url}"
@@ -56,13 +56,13 @@ class Remote(Model):
 
     @cached_property
     def client(self) -> Any:  # noqa: ANN401 - a client of any vendor
-        """The vendor's client, its own retries off, made when it is first asked for."""
+        """The vendor's client, with its own retries off, made on first use."""
         name = self._place.key_env
         key = self._keys.need(name, self.name, self._place.url).reveal() if name else "none"
         return _CLIENTS[self._config.provider](key, self._place, self._config.limits.timeout_s)
 
     def _require_places(self, places: Sequence[int], asked: Sequence[str], *, whole: bool = False) -> None:
-        """Refuse results that do not belong to what was asked, each to one, or to all where they must."""
+        """Refuse results that do not each match a different text, or, if `whole`, do not cover all texts."""
         known = len(set(places)) == len(places) and all(0 <= at < len(asked) for at in places)
         if not known or not places or (whole and len(places) < len(asked)):
             raise ProviderError(
@@ -73,7 +73,7 @@ class Remote(Model):
             )
 
     def _numbers(self, received: Sequence[Any], kind: type[N]) -> NDArray[N]:
-        """Return what came as an array, null being no number; refuse what is none, such as rows not alike."""
+        """Return received rows as an array; refuse values that are not numbers and rows of unequal length."""
         try:
             return np.asarray(received, dtype=kind)
         except (TypeError, ValueError) as error:
@@ -89,29 +89,29 @@ class Remote(Model):
             ) from error
 
     def count_tokens(self, text: str) -> int:
-        """Return tokens of a text, exact or estimated."""
+        """Return the tokens of a text, exact or estimated."""
         return self.counter.count(text)
 
     def ready(self) -> None:
-        """Look the key up, and load the client."""
+        """Look up the key, and load the client."""
         self.client  # noqa: B018 - made by being asked for
 
     def interrupt(self) -> None:
-        """End waits that are under way."""
+        """End all waits."""
         self._caller.interrupt()
 
     def close(self) -> None:
-        """Close the client's connections, where it can."""
+        """Close the client's connections, if it can."""
         close = getattr(vars(self).get("client"), "close", None)
         if close is not None:
             close()
 
 
 def _openai(key: str, place: Place, timeout_s: float) -> OpenAI:
-    """Make the client; servers without keys ignore the one that it insists on.
+    """Make OpenAI's client; servers without keys ignore the one that it insists on.
 
-    By itself it sends what the environment says of OpenAI's account (organisation, project, headers) to any
-    address; others than OpenAI's do not get that.
+    On its own it sends what the environment says about OpenAI's account (organisation, project, headers) to
+    any address; here only OpenAI's address gets that.
     """
     import openai  # noqa: PLC0415 - slow to load
 
@@ -123,14 +123,14 @@ def _openai(key: str, place: Place, timeout_s: float) -> OpenAI:
 
 
 def _voyage(key: str, place: Place, timeout_s: float) -> Client:
-    """Make the client of Voyage's language; without a key of its own it would look for one by itself."""
+    """Make the client of Voyage's protocol; without an explicit key it would look for one itself."""
     from voyageai.client import Client  # noqa: PLC0415 - a second to load
 
     return Client(api_key=key, max_retries=0, timeout=timeout_s, base_url=place.url)
 
 
 def _cohere(key: str, place: Place, timeout_s: float) -> ClientV2:
-    """Make the client of Cohere's language, with connections of our own: it cannot be closed by itself."""
+    """Make the client of Cohere's protocol with our own connections, because it cannot be closed itself."""
     import cohere  # noqa: PLC0415 - slow to load
     import httpx  # noqa: PLC0415
 
@@ -150,4 +150,4 @@ def _cohere(key: str, place: Place, timeout_s: float) -> ClientV2:
 _CLIENTS: Mapping[str, Callable[[str, Place, float], Any]] = MappingProxyType(
     {"openai": _openai, "voyage": _voyage, "cohere": _cohere}
 )
-"""Functions that make a client of the key, the place and seconds, by `ModelConfig.provider`."""
+"""Functions that make a client from key, place and seconds, by `ModelConfig.provider`."""

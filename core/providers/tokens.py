@@ -1,9 +1,9 @@
 """Counts tokens: exactly where a model's vocabulary is available, otherwise as an estimate that says so.
 
-tiktoken counts where its vocabulary lies in its cache, sound and so without a network; otherwise the same
+tiktoken counts if its vocabulary is in its cache and sound, so that it needs no network; otherwise the same
 vocabulary from the bpe-openai package does. Nothing is downloaded. "voyage3_base" is the vocabulary of the
 Voyage 3 family; its counts have not been checked against those that Voyage bills. Without a vocabulary, four
-bytes of UTF-8 count as one token: about four characters of English, and fewer of scripts that cost more.
+bytes of UTF-8 count as one token: about four characters of English, fewer of scripts that need more bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNCHECKED = ("voyage3_base",)  # Vocabularies whose counts were not compared wit
 class TokenCounter:
     """Counts the tokens of a text."""
 
-    name: str  # what counts: a vocabulary, or "estimate"
+    name: str  # the vocabulary, or "estimate"
     exact: bool  # whether it is a vocabulary
     count: Callable[[str], int]  # tokens of a text, without the special ones that a model may add
 
@@ -44,9 +44,9 @@ class TokenCounter:
         return "not checked against the vendor's own count" if self.name in UNCHECKED else ""
 
     def ceiling(self, text: str) -> int:
-        """Return the most tokens that the vendor can count; what a budget reserves.
+        """Return the most tokens that the vendor can count, which a budget reserves.
 
-        A token covers at least one byte, so bytes bound any vocabulary; a few more for what is added around.
+        A token covers at least one byte, so bytes bound any vocabulary; a few more cover added tokens.
         """
         if not self.exact:
             return len(_bytes(text)) + 16
@@ -83,7 +83,7 @@ def encoding_of(name: str) -> Any:  # noqa: ANN401 - the packages have no types 
 
         return tiktoken.get_encoding(name)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # it loads its data in an older way
+        warnings.simplefilter("ignore", DeprecationWarning)  # it loads its data in a deprecated way
         import bpe_openai  # noqa: PLC0415 - half a second to load, needed only here
 
         return bpe_openai.get_encoding(name)
@@ -93,8 +93,8 @@ _SHA256 = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 }
-"""Of tiktoken's files; it fetches anew what differs."""
-_ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # whose digest names the file
+"""Digests of tiktoken's files; it downloads again what differs."""
+_ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # its digest names the file
 _CACHES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 

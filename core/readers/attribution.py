@@ -34,7 +34,7 @@ def statements(answer: str, language: str = "en") -> list[Statement]:
     """Cut an answer into sentences; numbers after a full stop belong to the sentence before it.
 
     Args:
-        language: The language whose abbreviations end no sentence.
+        language: The language whose abbreviations do not end a sentence.
     """
     import sentencex  # noqa: PLC0415 - a compiled library, needed only here
 
@@ -65,7 +65,7 @@ def attribute(answers: Sequence[str], sent: Sequence[Sequence[str]], embed: Embe
 
     Args:
         answers: Texts.
-        sent: The passages that each was written from, in order.
+        sent: The passages from which each was written, in order.
 
     Returns:
         A row per sentence of an answer with passages: answer (its position in the list, from 0), place

@@ -40,7 +40,7 @@ def per_recall(
 
     Args:
         scores: Rows of "answer_scores".
-        of: The run_id of the first stack; that of `base` is subtracted.
+        of: The run_id of the first stack; the stack `base` is subtracted from it.
         recall: run_id, query_id, k, value (0..1) of both.
         alike: As in `core.readers.curves.points`.
 

@@ -36,7 +36,7 @@ def by_query(scores: pl.DataFrame, scorer: str) -> pl.DataFrame:
         scores: Rows of "answer_scores".
 
     Returns:
-        The columns of a point, query_id, value (points), n (how many scores), low and high; where query_id is
+        The columns of a point, query_id, value (points), n (number of scores), low and high; if query_id is
         null, the value is a mean over n queries.
     """
     rows = scores.filter(pl.col("scorer") == scorer).with_columns(pl.col("mode").fill_null(TOP_K))

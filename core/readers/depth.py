@@ -122,10 +122,7 @@ def _stability(
 
 
 def _last_gains(path: dict[int, float], epsilon: float) -> tuple[int, int]:
-    """Return k_last of RSC (RAGGED eq.
-
-    2): the last gain anywhere, and the last before the first that is none.
-    """
+    """Return k_last of RSC (RAGGED eq. 2): of the last gain anywhere, and of the last before a gain fails."""
     depths = list(path)
     anywhere = before_stop = depths[0]
     stopped = False

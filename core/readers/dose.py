@@ -29,7 +29,7 @@ _KINDS = {
 }
 _NAMES = {"harm": WHOLE, "harm_before": BEFORE, "harm_after": AFTER, "harm_1": LOWEST, "harm_2": LOW}
 _ALSO = ("has_gold", "more_gold", "others")
-MOST = 10  # a dose from which all count as one
+MOST = 10  # Number of harmful passages from which on all counts are merged
 _RIDGE = 1e-9
 
 

@@ -205,7 +205,7 @@ def _beside_ideal(told: pl.DataFrame, compare: Callable[[str, str], float]) -> p
 def _abstaining(
     told: pl.DataFrame, answerable: Mapping[str, bool], looked_at: Sequence[bool]
 ) -> pl.DataFrame:
-    """Score 1 if a question with an answer gets one, or one without is refused."""
+    """Score 1 if a question with an answer gets one, or one without an answer is refused."""
     known = pl.DataFrame(
         {"query_id": list(answerable), "answerable": list(answerable.values())},
         schema={"query_id": pl.String, "answerable": pl.Boolean},

@@ -1,10 +1,10 @@
-"""Whether a decision still holds: today's store and prices against a decision record.
+"""Tests whether a decision still holds: today's store and prices against a decision record.
 
-It fails when nothing of the results that it was given is in the workspace that it judges, when the chosen
-stack is gone, breaks a limit or lacks a number that one asks for, is surely more than the indifference zone
+It fails if none of the given results is in the workspace that it judges, if the chosen
+stack is gone, breaks a limit or lacks a number that a limit needs, is surely more than the indifference zone
 worse than the rule's choice today, or if its probability of good selection falls below the required one. A
-record of the rule until 0.2 is judged by that rule (`core.report.old_rule`). Changes since then are shown
-beside it.
+record of the rule until 0.2 is judged by that rule (`core.report.old_rule`). Changes since the record are
+shown beside the result.
 """
 
 from __future__ import annotations
@@ -129,17 +129,17 @@ class Recorded(BaseModel):
     command: str | None  # the command line that decides the same; None if there is none
     decided_by: int = 1  # version of the rule
     taken: _Taken | None = None  # the stack that a person took, and the quality given up
-    revision: int | None = None  # of the store that it was made of
+    revision: int | None = None  # revision of the store that it was made from
     _data: dict[str, Any] = PrivateAttr(default_factory=dict)
     _given: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
     def given(self) -> frozenset[str]:
-        """The runs that a gate was given, by id: of the recorded stack's runs these count first."""
+        """The ids of runs that a gate was given: among the recorded stack's runs these count first."""
         return self._given
 
     def beside_results(self, given: Given | None) -> Recorded:
-        """Return the record with the runs of results that a gate was given."""
+        """Return the record together with the runs of the results that a gate was given."""
         self._given = frozenset() if given is None else given.runs
         return self
 
@@ -201,12 +201,12 @@ class Held:
     verdict: Verdict
     share: float = SHARE  # for the old rule: probability of another choice above which it is reported
     least_pgs: float = 0.0  # minimum probability of good selection of the recorded stack
-    waived: tuple[Axis, ...] = ()  # limits that were dropped, as their number is unknown
-    given: Given | None = None  # the results that it was given
+    waived: tuple[Axis, ...] = ()  # limits that were dropped because their number is unknown
+    given: Given | None = None  # the results that the gate was given
 
     @cached_property
     def findings(self) -> pl.DataFrame:
-        """The reasons it no longer holds; see `broken`."""
+        """The reasons why it no longer holds; see `broken`."""
         found = broken(self.was, self.view, share=self.share, least_pgs=self.least_pgs)
         return (
             found if self.given is None else pl.concat([_elsewhere(self.was, self.view, self.given), found])
@@ -229,7 +229,7 @@ class Held:
 
     @property
     def cause(self) -> str:
-        """The first reason that it doesn't, or "" while it holds."""
+        """The first reason why it does not hold, or "" while it holds."""
         return "" if self.holds else str(self.findings["check"][0])
 
     @property
@@ -241,7 +241,7 @@ class Held:
 
 
 def _elsewhere(was: Recorded, asked: View, given: Given) -> pl.DataFrame:
-    """Return that nothing of the given results is in the workspace that is judged, if so."""
+    """Return a finding if none of the given results is in the workspace that is judged."""
     if given.landed(asked):
         return _rows([])
     reason = f"nothing of the results counts in {asked.scope.collection_id}, which is judged"
@@ -265,7 +265,7 @@ def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collectio
 
 
 def _runs_again(was: Recorded, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the recorded choice of runs as far as they are there, and later runs of the same stacks."""
+    """Return the recorded choice of runs, insofar as they exist, and later runs of the same stacks."""
     chosen = was.question.run
     if not chosen:
         return ()
@@ -375,10 +375,10 @@ def _rows(findings: list[tuple[str, str, str, str]]) -> pl.DataFrame:
 
 
 def today(was: Recorded, table: pl.DataFrame) -> int | None:
-    """Return the row of the chosen stack: of the results given, its newest run, the recorded one of equals.
+    """Return the chosen stack's row: its newest run, preferring given results and then the recorded run.
 
     The newest version of a custom pipeline, or of an imported stack, represents it: the question is whether
-    that may ship.
+    that version may ship.
     """
     own, given = pl.col("run_id") == was.chosen.run_id, pl.col("run_id").is_in(was.given)
     rows = (
@@ -399,8 +399,8 @@ def _same(was: Recorded, table: pl.DataFrame) -> pl.Series:
 def _versions(was: Recorded, table: pl.DataFrame) -> pl.Series:
     """Return which stacks are later versions of the chosen one [n].
 
-    A custom pipeline's differ in nothing but their version; an imported stack that is known by its name
-    alone has them as ``name (2)``, which the store made of a name that it had.
+    Versions of a custom pipeline differ in nothing but their version; those of an imported stack that is
+    known only by name are called ``name (2)``, which the store derived from an existing name.
     """
     spec = was.stack.spec
     if spec.get("mode") == OWN:
@@ -470,7 +470,7 @@ def _dominated(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str
 
 
 def _another(row: int, was: Recorded, asked: View, share: float) -> list[tuple[str, str, str, str]]:
-    """Return the stack that would be chosen instead."""
+    """Return the stack that would be chosen instead, if that is likely enough."""
     best = old_rule.best_shares(asked)
     likely = best.arg_max()
     if likely is None:  # nothing was resampled: only the point estimates are known

@@ -52,7 +52,7 @@ def gate_blocks(held: Held) -> Blocks:
 
 
 def _stale(held: Held) -> str | None:
-    """Say that the results bring nothing of the recorded stack, and when its numbers were made; or None."""
+    """Say that the results contain nothing of the recorded stack, and when its numbers were made; or None."""
     row = today(held.was, held.view.table)
     if row is None or held.view.table["run_id"][row] in held.was.given:
         return None

@@ -42,7 +42,7 @@ CHECKS: Mapping[str, str] = {
     "dominated": "no stack is as good in everything and better in something",
     "another": "no other stack would be chosen with a large probability",
 }
-"""What is checked, by the cause of its failing, in order."""
+"""What is checked, by the cause of failure, in order."""
 OLD, NEW = ("dominated", "another"), ("worse", "pgs")
 """Checks made only by the rule until 0.2, and only by the current one."""
 _NO_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -50,7 +50,7 @@ _NO_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 @dataclass(frozen=True)
 class Files:
-    """The files to write of a gate; None = not this one."""
+    """The files that a gate writes; None = not this one."""
 
     record: str  # name of the record's file
     dashboard: str  # URL of the dashboard
@@ -65,7 +65,7 @@ class Files:
         return said
 
     def refuse(self, error: BaseException) -> None:
-        """Write that a gate could not decide, and why, in place of what an earlier one found."""
+        """Write that a gate could not decide, and why, replacing the findings of an earlier run."""
         words = error if isinstance(error, ClqError) else refusal(error)
         sentence = str(words or f"It stopped: {type(error).__name__}.")
         cause = "unknown" if isinstance(error, NothingKnownError) else "refused"
@@ -84,7 +84,7 @@ def as_json(data: JsonMap) -> str:
 
 
 def _refused(sentence: str, cause: str) -> JsonMap:
-    """Return a refusal as plain data: nothing holds, and nothing is known of any workspace."""
+    """Return a refusal as plain data: nothing holds, and nothing is known about any workspace."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -112,7 +112,7 @@ def _junit_refused(name: str, sentence: str, cause: str) -> str:
 
 
 def as_data(held: Held, *, dashboard: str) -> JsonMap:
-    """Return it as plain data; see `gate.schema.json`."""
+    """Return a gate's findings as plain data; see `gate.schema.json`."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -134,7 +134,7 @@ def as_data(held: Held, *, dashboard: str) -> JsonMap:
 
 
 def as_markdown(held: Held, *, dashboard: str) -> str:
-    """Render it for a step's summary or a comment; others' texts in it aren't markup."""
+    """Render a gate's findings for a step's summary or a comment; others' texts in it are not markup."""
     kind = f"Decision gate: {'holds' if held.holds else 'no longer holds'}"
     return as_text(
         "md",
@@ -147,7 +147,7 @@ def as_markdown(held: Held, *, dashboard: str) -> str:
 
 
 def as_junit(held: Held, name: str) -> str:
-    """Render it as JUnit XML: a test case per check, failed ones with before, now and why.
+    """Render a gate's findings as JUnit XML: a test case per check, failed ones with before, now and why.
 
     Args:
         name: Name of the record, for the suite.

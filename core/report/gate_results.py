@@ -1,7 +1,7 @@
-"""The results that a gate is given: imported first, and looked for in the workspace that it judges.
+"""The results that a gate is given, which are imported first and expected in the workspace that it judges.
 
-What is given now takes the place of what was there under the same name, so that the recorded stack is judged
-by its newest numbers. Where nothing of it is in that workspace the gate fails: it would judge old results.
+New results replace existing ones of the same name, so that the recorded stack is judged by its newest
+numbers. If none of them is in that workspace, the gate fails, because it would judge old results.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class Given:
     """Imported results, with the names that they have in the store."""
 
     into: str  # the workspace that was named for them
-    sentence: str  # what came, or that all of it was there before
+    sentence: str  # what was imported, or that all of it existed before
     runs: frozenset[str]  # ids
     golden_sets: frozenset[str]  # ids
-    collections: frozenset[str]  # ids of those whose queries or passages came
+    collections: frozenset[str]  # ids of the collections whose queries or passages were imported
 
     def landed(self, asked: View) -> bool:
-        """Return whether anything of it counts in a workspace: its judgements, its texts, or a run.
+        """Return whether any of the results counts in a workspace: its judgements, its texts, or a run.
 
-        A run that ranks no judged query counts as 0 on all of them, which says nothing of it.
+        A run that ranks no judged query scores 0 on all of them, which says nothing about it.
         """
         snapshot, place = asked.snapshot, asked.scope
         texts = set(snapshot.collections()["collection_id"]) & {place.collection_id}

@@ -1,9 +1,9 @@
 """The rule until release 0.2, only for gates on records of that time: ties by significance.
 
-Stacks within the jitter band of the best whose paired 95 % interval contained 0 tied, and of these the
-smaller prompt won, then the lower cost, latency, then the better quality. A stack had to be known on cost and
-latency as soon as any was. A decision no longer held when another stack dominated the recorded one or was the
-best in more than a stated share of plain resamples.
+Stacks within the jitter band of the best whose paired 95 % interval contained 0 tied, and among these the
+smaller prompt won, then the lower cost, the lower latency, and the better quality. A stack had to be known on
+cost and latency as soon as any was. A decision no longer held if another stack dominated the recorded one or
+was the best in more than a stated share of plain resamples.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _alike(view: View, values: Numbers, rows: np.ndarray, best: int) -> np.ndarr
         alike = (values.quality[rows] >= low) & (values.quality[rows] <= high)
     singly = values.places[rows] >= 0
     if view.paired is not None and values.places[best] >= 0 and singly.any():
-        paired = replace(view.paired, clusters=None)  # unknown to that rule
+        paired = replace(view.paired, clusters=None)  # that rule knew no clusters
         places, place = values.places[rows[singly]], int(values.places[best])
         gap, least, most = paired.differences(places, place)
         inside = (least <= 1e-6) & (most >= -1e-6)

@@ -41,8 +41,8 @@ from core.views.pages import Page, now_at
 FORMAT = "clq-explorer/page"
 VERSION = 1
 """Version of the JSON described in `page.schema.json`: increases if a field changes meaning or is removed."""
-_IN_NOTEBOOK = 30  # Maximum rows of a table in a notebook; its frame has all
-ROWS = 300  # Maximum rows of a table in HTML and Markdown; JSON and CSV have all
+_IN_NOTEBOOK = 30  # Maximum rows of a table in a notebook; its frame has all rows
+ROWS = 300  # Maximum rows of a table in HTML and Markdown; JSON and CSV have all rows
 
 
 @dataclass(frozen=True)

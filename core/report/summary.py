@@ -214,7 +214,7 @@ def _numbers(data: Data) -> Iterator[_Change]:
     best, delta = data["chosen"]["quality"] if data["chosen"] else None, data["delta"] or 0.0
 
     def far(turn: Data) -> tuple[bool, float]:
-        """Put last a change to a stack that is as good: nobody need fear it."""
+        """Rank a change to an equally good stack last, because nobody need fear it."""
         other = good.get(turn["winner"])
         harmless = best is not None and other is not None and abs(best - other) <= delta
         return harmless, abs(turn["by"]) / (abs(turn["now"]) or 1.0)

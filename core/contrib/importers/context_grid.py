@@ -33,7 +33,7 @@ _NO_PLACE = "of another kind than p50 and p95 in a known unit or USD per 1,000 q
 _FAILED = ("failed", "error", "errored", "skipped")
 _ENDS = (("low", "high"), ("lower", "upper"), ("ci_low", "ci_high"))
 _MODES = {"dense": "dense", "bm25": "sparse", "sparse": "sparse", "hybrid": "hybrid"}
-"""Kind of index → how it retrieves."""
+"""Kind of index → its mode of retrieval."""
 _MOST_QUERIES = 1 << 31
 _QUERY = ("query_id", "qid", "id")
 _TEXT = ("query", "question", "text")
@@ -205,9 +205,9 @@ def _interval(limits: Mapping[str, object], key: str, where: str) -> tuple[float
 
 
 def _per_query(asked: object, run: Run, where: str, options: Options, headline: str) -> Import:
-    """Return per-query values as signals, its retrieved ids as a ranking, its text.
+    """Return per-query values as signals, the retrieved ids as a ranking, and the query's text.
 
-    A query may have only one value, that of the measure whose differences the tool tests.
+    A query may have only one value: the measure whose differences the tool tests.
     """
     texts: dict[str, str] = {}
     signals: list[Json] = []

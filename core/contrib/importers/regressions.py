@@ -1,8 +1,8 @@
 """Tables of the regression pages of Anserini and Pyserini (Markdown): measures by test collection and system.
 
-A row whose first cell is a measure (``**nDCG@10**``, ``P30``) names the systems; the rows below it
-hold one test collection each, until the next such row. Rows of words end them: they are counted, and the rows
-below them. Everything else on the page is ignored.
+A row whose first cell is a measure (``**nDCG@10**``, ``P30``) names the systems; the rows below it hold one
+test collection each, until the next such row. A row of words ends them: it is counted, and so are the rows
+below it. Everything else on the page is ignored.
 """
 
 from __future__ import annotations

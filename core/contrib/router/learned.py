@@ -57,9 +57,9 @@ COMPARED = pl.Schema({
     **dict.fromkeys(("deeper", "quality", *_GAINS, "null_gain", "null_most", "null_over"), pl.Float64()),
     "n": pl.Int32(),
 })  # fmt: skip
-"""Columns of `Learned.methods`: held out, over chance at the same rates and over the best option for all; the
-null is the mean and the most over chance that the method gains between noisy copies, and the mean over the
-best copy."""
+"""Columns of `Learned.methods`: held-out gains over chance at the same rates and over the best option for
+all; the null columns are the mean and the most that the method gains over chance between noisy copies, and
+the mean over the best copy."""
 
 
 @dataclass(frozen=True, slots=True)

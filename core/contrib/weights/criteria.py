@@ -22,7 +22,7 @@ from core.views import text
 from core.views.blocks import Blocks, Fold, Table, Text
 
 LEAST = 4 * FOLDS
-"""Queries of a kind from which weights are tuned for it: a fold of four at the least."""
+"""Queries of a kind from which on weights are tuned for it: at least four per fold."""
 HOW_PAIRS = (
     "Both criteria at their equal weight − each alone + relevance alone: above 0 they help one another. "
     "Paired by query; the intervals hold for all pairs together (Bonferroni)."
@@ -43,7 +43,7 @@ def _row(names: Sequence[str], figures: Sequence[float]) -> dict[str, float | No
 def pairs(read: Weighable, threshold: float) -> pl.DataFrame:
     """Return the gain of two criteria beyond their sum: pair, both, interaction, low, high, n.
 
-    The strongest comes first; empty if queries have criteria of their own.
+    The strongest comes first; the table is empty if queries have criteria of their own.
     """
     count = len(read.names)
     kinds = {"pair": pl.String, **dict.fromkeys(("both", "interaction", *_ENDS), pl.Float64), "n": pl.Int64}

@@ -1,1 +1,1 @@
-"""Names in embedders: respelled, removed, or told apart."""
+"""Diagnosis of names in embedders: respelled, removed, or told apart."""

@@ -1,9 +1,9 @@
 """Margins of name and topic, and what remains of them after an ablation (clq_ra_nwg §4.2, §4.3).
 
-On a collection's own questions: in place of bundles with other authors' works, a question with a name has
-the best passage that is judged for it and holds the name, and the same passage with two other names in its
-place, drawn from the names in the collection's questions (ours). D_name is the cosine of question and
-unchanged passage minus the better of these two. Only the question is put into another form: passages keep
+On a collection's own questions (ours), there are no bundles with other authors' works. Instead, a question
+with a name is paired with its best judged passage that contains the name, and with the same passage under
+two other names, drawn from the collection's questions. D_name is the cosine of the question and the
+unchanged passage minus the better of the other two. Only the question is perturbed: passages keep
 their names, so that a mask leaves a margin near 0 rather than exactly 0.
 """
 

@@ -1,4 +1,4 @@
-"""One model's line to its vendor: pacing, attempts, backoff, the meter, and the time of the call itself."""
+"""One model's connection to its vendor: pacing, attempts, backoff, the meter, and the time of the call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WINDOW_S = 60.0
 class Pacer:
     """Schedules calls within rate limits, first come, first served; thread-safe.
 
-    What was promised in any window of a minute never adds up to more than the limits. A single call beyond a
+    Bookings in any window of a minute never add up to more than the limits. A single call beyond a
     limit is let through alone: the vendor has the last word.
     """
 
@@ -34,7 +34,7 @@ class Pacer:
         self._latest = float("-inf")
 
     def book(self, costs: Mapping[str, float], now: float) -> float:
-        """Book the next place for a call."""
+        """Book the next slot for a call."""
         with self._lock:
             moment = max(now, self._latest)
             if self._limits:
@@ -46,7 +46,7 @@ class Pacer:
             return moment
 
     def hold(self, until: float) -> None:
-        """Let nothing through before this moment: the vendor asked for a pause."""
+        """Let nothing through before this moment, because the vendor asked for a pause."""
         with self._lock:
             self._latest = max(self._latest, until)
 
@@ -60,7 +60,7 @@ class Pacer:
 
 
 def per_minute(limits: Limits) -> dict[str, float]:
-    """Return what a pacer keeps of limits."""
+    """Return the limits per minute, which a pacer keeps."""
     most = {
         "requests": limits.requests_per_minute,
         "tokens": limits.tokens_per_minute,
@@ -73,9 +73,9 @@ T = TypeVar("T")
 
 _FIRST_BACKOFF_S = 1.0
 _LONGEST_BACKOFF_S = 60.0
-_TIMEOUTS = 2  # Attempts at a call that could be made in parts, and is not answered in time
+_TIMEOUTS = 2  # Attempts at a divisible call that times out
 _LONGEST_TIMEOUT_S = 600.0
-_UNREADABLE = 3  # Attempts at an answer that cannot be read: each may be billed, and it rarely becomes better
+_UNREADABLE = 3  # Attempts at an unreadable answer: each may be billed, and it rarely becomes better
 
 _ADVICE = {
     "auth": "Check the key{key}, and that it may use this model.",
@@ -126,7 +126,7 @@ class Caller:
         meter: Meter | None = None,
         divisible: bool = False,
     ) -> Reply[T]:
-        """Send a call until it succeeds, in its turn."""
+        """Send a call, when its turn comes, until it succeeds."""
         start, wake = self._clock(), self._wake
         with self._slots:
             for attempt in range(1, self.limits.attempts + 1):
@@ -153,7 +153,7 @@ class Caller:
         return sibling
 
     def interrupt(self) -> None:
-        """End every wait that is under way: those calls raise. Later calls and siblings are not affected."""
+        """End all current waits, whose calls then raise; later calls and siblings are not affected."""
         ended, self._wake = self._wake, threading.Event()
         ended.set()
 
@@ -165,14 +165,14 @@ class Caller:
         meter: Meter | None,
     ) -> Reply[T] | Failure:
         held = meter.reserve(expected) if meter else None
-        used: Sequence[Amount] | None = expected  # what is interrupted, or cannot be read, may be billed
+        used: Sequence[Amount] | None = expected  # an interrupted or unreadable call may be billed
         try:
             begin = self._clock()
             value = send()
             ms = (self._clock() - begin) * 1000
             used = believable(usage(value) if usage else expected)
             return Reply(value, used, ms)
-        except ClqError:  # the caller of this method has read the answer, and knows better
+        except ClqError:  # the calling code has read the answer and knows better
             raise
         except Exception as error:
             failed = failure(error, self._wall())
@@ -199,7 +199,7 @@ class Caller:
         if asked is None:  # full jitter
             longest = min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (attempt - 1))
             self._wait(self._rng() * longest, wake)
-        else:  # calls that were told the same must not come back at the same moment
+        else:  # calls that were told the same delay must not return at the same moment
             self._pacer.hold(self._clock() + asked)
             self._wait(asked + self._rng() * min(1.0, asked / 10), wake)
 
@@ -227,10 +227,10 @@ class Caller:
 
 
 class Turns(Protocol):
-    """Schedules the calls of one model and limits concurrency; `Pacer` and a semaphore here."""
+    """Schedules one model's calls and limits their concurrency; here a `Pacer` and a semaphore."""
 
     def book(self, costs: Mapping[str, float], now: float) -> float:
-        """Book the next place for a call."""
+        """Book the next slot for a call."""
 
     def hold(self, until: float) -> None:
         """Let nothing through before this moment."""
@@ -243,7 +243,7 @@ _turns_of: list[Callable[[str, Limits], Turns]] = []
 
 
 def take_turns(turns_of: Callable[[str, Limits], Turns]) -> None:
-    """Let somebody else say when this process sends calls of a model and service with these limits."""
+    """Let another component schedule this process's calls, by model and service with their limits."""
     with _callers_lock:
         _callers.clear()
         _turns_of[:] = [turns_of]
@@ -254,7 +254,7 @@ _callers_lock = threading.Lock()
 
 
 def caller_for(config: ModelConfig, place: Place) -> Caller:
-    """Return a caller for one model of one service: all of them in this process keep one pace together."""
+    """Return a caller for one model of one service; all callers of it in this process share one pace."""
     identity = (config.provider, config.model, place, config.limits)
     with _callers_lock:
         if identity not in _callers:

@@ -1,7 +1,7 @@
 """Causes of failed calls, read from the exceptions of any vendor's client.
 
 The clients have no common base class, but all of them carry the HTTP status and the headers, and name their
-classes after what happened; so do the HTTP libraries below them, whose exceptions are in the chain.
+classes after the cause; so do the HTTP libraries below them, whose exceptions are in the chain.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _QUOTA = ("insufficient_quota", "exceeded your current quota", "billing")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt brought no result."""
+    """Why an attempt produced no result."""
 
     kind: str  # see `core.errors.ProviderError`
-    text: str  # what was said, for people, without keys
+    text: str  # the message for people, without keys
     status: int | None = None  # HTTP status, or None
     retry_after: float | None = None  # seconds that the vendor asks to wait, or None
     sent: bool = False  # whether the vendor may have done the work, so that it may be billed
@@ -56,14 +56,14 @@ def failure(error: Exception, now: float) -> Failure:
         return Failure("timeout", text, sent=not never_sent)
     if never_sent or _named(names, _LOST):
         return Failure("unreachable", text, sent=not never_sent)
-    # Whatever else a client raises, it raises while it reads an answer.
+    # A client raises everything else while it reads an answer.
     return Failure("unreadable", f"{type(error).__name__}: {text}", sent=True)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return seconds to wait that a response asks for, 0 or more.
+    """Return how many seconds a response asks to wait, 0 or more.
 
-    None when it asks for nothing that makes sense.
+    None if it asks for nothing sensible.
 
     Source: RFC 9110, section 10.2.3 (seconds, or a date); some vendors send milliseconds besides.
     """
@@ -114,7 +114,7 @@ def _headers(error: Exception) -> Mapping[str, str]:
 
 
 def _text(error: Exception) -> str:
-    """Return what the vendor said, else what the client says; a client's own text may be full of headers."""
+    """Return the vendor's message, or else the client's, which may be full of headers."""
     for name in ("json_body", "body", "http_body"):
         said = _message(getattr(error, name, None))
         if said:
@@ -139,7 +139,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
-        for argument in error.args:  # urllib3 wraps what happened in its arguments
+        for argument in error.args:  # urllib3 wraps the cause in its arguments
             inner = getattr(argument, "reason", argument)
             if isinstance(inner, BaseException):
                 yield inner

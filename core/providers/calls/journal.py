@@ -1,9 +1,9 @@
-"""Replies kept on disk, so that no call is paid twice: one SQLite file that several processes may use.
+"""Replies stored on disk, so that no call is paid twice: one SQLite file that several processes may use.
 
-A reply is durable when `put` returns, whatever happens to the process then. That a call is sent is written
-down before, and goes when its reply is kept: what a killed process leaves are the calls that nobody knows the
-outcome of, which are counted when they are sent again. An entry that was damaged counts as missing. Texts are
-not stored, only their hashes; keys never come near it.
+A reply is durable when `put` returns, whatever happens to the process then. A call is recorded before it is
+sent, and the record goes when its reply is stored: a killed process leaves the calls of unknown outcome,
+which are counted when they are sent again. A damaged entry counts as missing. Texts are not stored, only
+their hashes; keys never come near it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _UNKNOWN = ("timeout", "unreachable", "unreadable")
 
 
 def text_hash(text: str) -> str:
-    """Identify a text: 40 hexadecimal digits."""
+    """Return 40 hexadecimal digits that identify a text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
 
 def call_key(provider: str, model: str, params: JsonMap, text_hashes: Iterable[str], extra: str = "") -> str:
-    """Identify a call by all that its answer depends on."""
+    """Return a key that identifies a call by everything that its answer depends on."""
     parts = [_VERSION, provider, model, params, list(text_hashes), extra]
     return text_hash(json.dumps(parts, sort_keys=True, separators=(",", ":")))
 
@@ -70,11 +70,11 @@ def once(
 
 
 class Journal:
-    """Keeps replies whose value is a text, JSON, or an array of float32, float64 or int64.
+    """Stores replies whose value is a text, JSON, or an array of float32, float64 or int64.
 
     Args:
-        path: The file; made when it is missing, with its folder.
-        on_again: Told how many calls of unknown outcome are about to be sent again.
+        path: The file; created with its folder if missing.
+        on_again: Called with how many calls of unknown outcome are about to be sent again.
 
     Raises:
         JournalError: If it cannot be opened.
@@ -96,34 +96,34 @@ class Journal:
         return f"Journal({str(self.path)!r})"
 
     def get(self, key: str) -> Reply[Any] | None:
-        """Return the reply, with `fresh` False, or None when it is missing or damaged."""
+        """Return the reply, with `fresh` False, or None if it is missing or damaged."""
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Reply[Any]]:
-        """Return the replies of those keys that exist."""
+        """Return the replies that exist for some keys."""
         rows = [row for at in range(0, len(keys), _AT_ONCE) for row in self._rows(keys[at : at + _AT_ONCE])]
         replies = {row[0]: _unpacked(*row) for row in rows}
         return {key: reply for key, reply in replies.items() if reply is not None}
 
     def put(self, key: str, reply: Reply[Any]) -> None:
-        """Keep a reply; it is durable when this returns."""
+        """Store a reply; it is durable when this returns."""
         self.put_many({key: reply})
 
     def put_many(self, replies: Mapping[str, Reply[Any]]) -> None:
-        """Keep replies, all of them or none."""
+        """Store replies, all of them or none."""
         rows = [_packed(key, reply) for key, reply in replies.items()]
         with self._writing() as db:
             db.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", rows)
             db.executemany("DELETE FROM sent WHERE key = ?", [(key,) for key in replies])
 
     def drop(self, keys: Sequence[str]) -> None:
-        """Let go of replies that turned out to be of no use."""
+        """Remove replies that turned out to be useless."""
         with self._writing() as db:
             db.executemany("DELETE FROM replies WHERE key = ?", [(key,) for key in keys])
 
     @contextmanager
     def sending(self, keys: Sequence[str]) -> Iterator[None]:
-        """Write down that one call is sent, whose replies `put_many` keeps under these keys."""
+        """Record that one call is sent whose replies `put_many` stores under these keys."""
         call = uuid4().hex
         self.begin(keys, call)
         try:
@@ -134,7 +134,7 @@ class Journal:
             raise
 
     def begin(self, keys: Sequence[str], call: str) -> None:
-        """Write down that a call of this name is sent."""
+        """Record that the call of this name is sent."""
         with self._writing() as db:
             lost = {
                 row[0]
@@ -150,7 +150,7 @@ class Journal:
             self._on_again(len(lost))
 
     def forget(self, call: str) -> None:
-        """Write down that a call of this name cost nothing."""
+        """Record that the call of this name cost nothing."""
         with self._writing() as db:
             db.execute("DELETE FROM sent WHERE call = ?", (call,))
 
@@ -177,7 +177,7 @@ class Journal:
         except JournalError as error:
             if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
                 raise
-        # A damaged page: its entries are missing, but not its neighbours.
+        # A damaged page: its entries are missing, but not those on other pages.
         return [row for key in keys for row in self._rows([key])] if len(keys) > 1 else []
 
     @contextmanager

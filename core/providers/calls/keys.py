@@ -1,7 +1,7 @@
-"""Keys of providers: from the environment or from secrets.toml, and nowhere else; and their redaction.
+"""Keys of providers, which come only from the environment or secrets.toml, and their redaction.
 
-A key that was looked up is remembered here, so that `redact` can take it out of every text that leaves the
-program: messages of vendors repeat keys, and exceptions of their clients may carry headers.
+A key that was looked up is remembered here, so that `redact` can remove it from every text that leaves the
+program: messages of vendors repeat keys, and exceptions of their clients may contain headers.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from core.providers.config import VENDORS, origin, takes
 SECRETS = tuple(
     folder / ".streamlit" / "secrets.toml" for folder in (Path.cwd() if INSTALLED else ROOT, Path.home())
 )
-"""Where the dashboard keeps its secrets, the project's own file first."""
+"""Files in which the dashboard keeps its secrets, the project's own file first."""
 HIDDEN = "[hidden]"
 ALLOW = "CLQ_ALLOW_KEYS"
-"""Variable of what the operator allows besides the vendors' own keys: NAME=ADDRESS, several with blanks."""
+"""Variable for what the operator allows besides the vendors' own keys: NAME=ADDRESS, separated by blanks."""
 
 _SHORTEST = 4  # a shorter "key" is a placeholder; hiding it would garble every text
 _known: set[str] = set()
-# Loggers of vendors' clients and of their dependencies: Voyage's, for one, logs the service's answers.
+# Loggers of vendors' clients and of their dependencies; Voyage's, for one, logs the service's answers
 _LOGGERS = ("voyage", "cohere", "openai", "openai._base_client", "httpx", "httpx2", "urllib3.connectionpool")
 _PATTERNS = (
     re.compile(r"(?i)(?<=bearer )[^\s\"',;}]+"),
-    re.compile(r"\bsk-[\w*.-]{6,}"),  # as OpenAI's and those of many compatible services begin
-    re.compile(r"\b(?:pa|al)-[\w*-]{20,}"),  # Voyage's
+    re.compile(r"\bsk-[\w*.-]{6,}"),  # the form of OpenAI's keys, and of many compatible services
+    re.compile(r"\b(?:pa|al)-[\w*-]{20,}"),  # the form of Voyage's keys
     re.compile(r"(?i)(?<=api[_-]key)[\"']?\s*[=:]\s*[\"']?[^\s\"',;}]+"),
     re.compile(r"(?<=://)[^/@\s]+(?=@)"),
 )
@@ -62,11 +62,11 @@ class Secret:
 
 
 class Keys:
-    """Looks keys up, for addresses that they may be sent to.
+    """Looks up keys for addresses that they may be sent to.
 
-    A vendor's key is for the vendor's own address. Any other pair of a name and an address has to stand in
-    `ALLOW`, in the environment or in a secrets file, which are the operator's: a specification cannot allow
-    anything. A name that is not allowed is not even read.
+    A vendor's key is for the vendor's own address. Any other pair of a name and an address must be listed in
+    `ALLOW`, in the environment or in a secrets file, both of which belong to the operator: a specification
+    cannot allow anything. A name that is not allowed is not even read.
 
     Args:
         environ: The environment; the process's own by default.
@@ -78,10 +78,10 @@ class Keys:
         self._secrets = tuple(secrets)
 
     def allowed_by(self, name: str, url: str) -> str:
-        """Return who lets a key be sent to an address: "vendor" or "operator", or "" when nobody does.
+        """Return who allows a key to be sent to an address: "vendor" or "operator", or "" if nobody does.
 
         Raises:
-            ProviderError: If a secrets file cannot be read, or `ALLOW` is not written as it has to be.
+            ProviderError: If a secrets file cannot be read, or `ALLOW` is malformed.
         """
         if takes(name, url):
             return "vendor"
@@ -98,11 +98,11 @@ class Keys:
         return "operator" if any(key == name and origin(to) == here for key, _, to in pairs) else ""
 
     def find(self, name: str, url: str) -> Secret | None:
-        """Return the key of this name, to be sent to an address, or None; an empty one counts as none.
+        """Return the key of this name for use at an address, or None; an empty key counts as none.
 
         Raises:
             ProviderError: If a secrets file cannot be read, or the key cannot be sent in a header.
-            InputError: If it may not be sent there.
+            InputError: If the key may not be sent there.
         """
         if not self.allowed_by(name, url):
             raise InputError(
@@ -149,7 +149,7 @@ class Keys:
 
 
 def redact(text: str) -> str:
-    """Return the text without keys: those that were looked up, and whatever looks like one."""
+    """Return the text without keys: both those that were looked up and anything that looks like one."""
     for key in sorted(_known, key=len, reverse=True):
         if len(key) >= _SHORTEST:
             text = text.replace(key, HIDDEN)

@@ -1,6 +1,6 @@
 """Chat models: one class per vendor or local engine, one line each in the registry.
 
-A model is named as in price books ("gpt-4o-mini"); any other comes by a `ModelConfig`.
+A model is named as in price books ("gpt-4o-mini"); any other is given by a `ModelConfig`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def make_chat(
     """Make a chat model.
 
     Args:
-        ready: Look the key up at once; False = to plan with it, which needs no key.
+        ready: Whether to look up the key at once; planning with False needs no key.
 
     Raises:
         UnknownNameError: If the name or the provider is not registered.

@@ -1,8 +1,8 @@
-"""Asks a chat model for an answer of a given form, with one chance to put it right.
+"""Asks a chat model for an answer of a given form, with one chance to correct it.
 
-Other people's texts are put in prompts between marks that they cannot close, as they cannot know them.
+Other people's texts stand in prompts between marks that they cannot close, because they cannot know them.
 
-What every chat model is: a name, and one method that turns two texts into one.
+Every chat model is a name, and one method that turns two texts into one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from core.records import Basis, JsonMap, short_hash
 
 
 class Chat(Model, ABC):
-    """Answers a text under instructions."""
+    """A model that answers a text, following instructions."""
 
     local: bool = False
-    context_tokens: int | None = None  # The most tokens of one call, prompt and answer; None = not known
-    concurrency: int = 1  # How many calls may be under way at once
+    context_tokens: int | None = None  # The most tokens of one call, prompt and answer; None = unknown
+    concurrency: int = 1  # How many calls may be in progress at once
 
     @abstractmethod
     def complete(
@@ -39,24 +39,24 @@ class Chat(Model, ABC):
         """Answer one message.
 
         Args:
-            system: Instructions; ours, never a user's or a corpus's text.
-            user: The message; texts of others in it stand between marks (`core.providers.chat.ask`).
+            system: Instructions; the product's own, never a user's or a corpus's text.
+            user: The message; other people's texts in it stand between marks (`core.providers.chat.ask`).
             max_tokens: The most tokens of the answer, ≥ 1.
-            temperature: 0 = as repeatable as the model is; left out for models that do not take it.
-            json_schema: What a JSON answer looks like; enforced only if the model is configured for it.
-            extra: Tells calls apart that are to be made again although nothing differs ("repeat 2").
+            temperature: 0 = as repeatable as the model is; omitted for models that do not take it.
+            json_schema: The form of a JSON answer; enforced only if the model is configured for it.
+            extra: Distinguishes calls that are to be repeated although nothing differs ("repeat 2").
 
         Returns:
             The answer, which may be empty; `details` hold "characters" (of the answer) and
-            "chars_per_second" (of the call; None if it took no time) and, if the service says it,
-            "finish_reason", and of a vendor "at" (when it answered, ISO 8601).
+            "chars_per_second" (of the call; None if it took no time) and, if the service states it,
+            "finish_reason", and for a vendor "at" (when it answered, ISO 8601).
 
         Raises:
-            ProviderError: If the vendor gives no answer to use.
+            ProviderError: If the vendor gives no usable answer.
         """
 
     def expected(self, input_tokens: float, output_tokens: float) -> tuple[Amount, ...]:
-        """Return usage of a call of that size, as an estimate."""
+        """Return the estimated usage of a call of that size."""
         return (
             Amount(self.item, "input_tokens", float(input_tokens), Basis.MODELLED),
             Amount(self.item, "output_tokens", float(output_tokens), Basis.MODELLED),
@@ -64,21 +64,21 @@ class Chat(Model, ABC):
 
 
 class ByChat(Model):
-    """A model that asks a chat model: its price, key and connections are that one's."""
+    """A model that asks a chat model, with whose price, key and connections it works."""
 
     def __init__(self, chat: Chat) -> None:
         self.chat, self.item, self.local = chat, chat.item, chat.local
 
     def ready(self) -> None:
-        """Look the chat model's key up."""
+        """Look up the chat model's key."""
         self.chat.ready()
 
     def interrupt(self) -> None:
-        """End waits that are under way."""
+        """End all waits."""
         self.chat.interrupt()
 
     def close(self) -> None:
-        """Let go of the chat model's connections."""
+        """Release the chat model's connections."""
         self.chat.close()
 
 
@@ -101,14 +101,14 @@ _MARKED = re.compile(
 def mark_for(*texts: str) -> str:
     """Return twelve hexadecimal digits that follow from all the texts of a prompt.
 
-    Equal prompts have equal marks, so that their answers can be kept; a text cannot foresee a mark that
+    Equal prompts have equal marks, so that their answers can be stored; a text cannot foresee a mark that
     depends on itself and on the texts beside it.
     """
     return short_hash(*(text.encode("utf-8", "replace").decode() for text in texts))
 
 
 def marked(label: str, text: str, mark: str) -> str:
-    """Return a text between marks from `mark_for`, with what it is: "question", "passage 3"."""
+    """Return a text between marks from `mark_for`, labelled with its kind: "question", "passage 3"."""
     return f"<{label} {mark}>\n{text}\n</{label} {mark}>"
 
 
@@ -131,20 +131,20 @@ class Task(Generic[V]):
     user: str  # The message
     read: Callable[[str], Reading[V]]  # Reads an answer; never raises
     max_tokens: int  # The most tokens of the answer
-    schema: JsonMap | None = None  # What a JSON answer looks like
+    schema: JsonMap | None = None  # The form of a JSON answer
 
     def tokens(self, chat: Chat) -> int:
-        """Return how many tokens a model is sent."""
+        """Return how many tokens are sent to a model."""
         return chat.count_tokens(self.system) + chat.count_tokens(self.user)
 
 
 def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[Reading[V]]:
-    """Ask, and ask again with what was wrong if the answer cannot be used as it is.
+    """Ask, and ask again with what was wrong if the answer cannot be used unchanged.
 
     Returns:
         The best reading; its `problem` is empty unless every answer is wrong. Time and usage cover all
         turns; `details` hold "turns", "repaired" (turns beyond the first), "characters", "generation_ms" and
-        "chars_per_second" over the turns, and "at" (when the last was answered) where the model tells.
+        "chars_per_second" over the turns, and "at" (when the last was answered) if the model states it.
 
     Raises:
         ProviderError: If the vendor gives no answer.
@@ -173,9 +173,9 @@ def _turn(chat: Chat, task: Task[V], user: str, extra: str) -> Reply[str]:
 
 
 def in_sequence(replies: list[Reply[Any]]) -> Reply[Any]:
-    """Return replies that came one after the other as one.
+    """Merge successive replies into one.
 
-    The last value, all of the time, usage and characters.
+    It has the last value, and the time, usage and characters of all of them.
     """
     ms = sum(reply.ms for reply in replies)
     characters = sum(int(reply.details.get("characters", 0)) for reply in replies)

@@ -1,6 +1,6 @@
 """A deterministic chat model without a model, for tests and for trying the product; never for results.
 
-It answers the product's own prompts by shared words, in the form that is asked for, or from a script.
+It answers the product's own prompts by counting shared words, in the requested form, or from a script.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ENDS = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class FakeChat(Chat):
-    """Answers at once, and for nothing."""
+    """A chat model that answers at once, and free of charge."""
 
     name = provider = "fake"
     item = "fake-chat"
@@ -45,7 +45,7 @@ class FakeChat(Chat):
         json_schema: JsonMap | None = None,
         extra: str = "",  # noqa: ARG002
     ) -> Reply[str]:
-        """Return the next answer of the script, else one made from the prompt; see `Chat.complete`."""
+        """Return the next answer of the script, or else one made from the prompt; see `Chat.complete`."""
         with self._lock:
             self.asked.append((system, user))
             scripted = self._script.pop(0) if self._script else None
@@ -63,12 +63,12 @@ class FakeChat(Chat):
 
 
 def made_answer(user: str, schema: JsonMap | None, *, cites: bool = False) -> str:
-    """Return a fake answer matching the schema.
+    """Return a fake answer that matches the schema.
 
-    Ratings, a grade, an order, criteria, a query, a passage or queries.
+    It holds ratings, a grade, an order, criteria, a query, a passage or queries.
 
-    Without a schema it is the sentence of the passages with the most words in common with the question, and
-    the number of its passage if readers must cite.
+    Without a schema it is the sentence of the passages with the most words in common with the question,
+    followed by the number of its passage if readers must cite.
     """
     texts = dict(find_marked(user))
     asked = texts.get("question", "")
@@ -109,7 +109,7 @@ def _variants(question: str, _: list[str], __: JsonMap) -> list[str]:
 
 
 def share(question: str, passage: str) -> float:
-    """Compute the share of the question's words that the passage has."""
+    """Compute the share of the question's words that the passage contains."""
     asked = set(_WORDS.findall(question.lower()))
     return len(asked & set(_WORDS.findall(passage.lower()))) / len(asked) if asked else 0.0
 
@@ -136,4 +136,4 @@ _ANSWERS: Mapping[str, Callable[[str, list[str], JsonMap], Any]] = {
     ],
     "supported": lambda question, passages, _: [1] if share(question, passages[0]) else [],
 }
-"""Key of an answer to what makes its value of the question, the passages and the key's schema."""
+"""Key of an answer → the function that makes its value from question, passages and the key's schema."""

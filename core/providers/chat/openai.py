@@ -18,7 +18,7 @@ from core.providers.config import ModelConfig
 from core.providers.remote import Remote, Wired
 from core.records import Basis, JsonMap, now
 
-_MESSAGE_TOKENS = 8  # what a message costs beside its text, with room to spare
+_MESSAGE_TOKENS = 8  # Tokens that a message costs beside its text, with a margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class _Answer:
 
 
 class OpenAIChat(Remote, Chat):
-    """A model of a service that speaks OpenAI's language."""
+    """A model of a service that speaks OpenAI's protocol."""
 
     def __init__(self, config: ModelConfig, wired: Wired) -> None:
         self._reach(config, wired)
@@ -48,14 +48,14 @@ class OpenAIChat(Remote, Chat):
         json_schema: JsonMap | None = None,
         extra: str = "",
     ) -> Reply[str]:
-        """Answer one message; see `Chat.complete`. An answer that was kept is not paid again."""
+        """Answer one message; see `Chat.complete`. A stored answer is not paid again."""
         params = self._params(max_tokens, temperature, json_schema)
         key = call_key(self.provider, self.name, params, [text_hash(system), text_hash(user)], extra)
         ask = lambda: self._ask(system, user, params)  # noqa: E731
         return once(self._journal, key, lambda text: isinstance(text, str), ask)
 
     def _params(self, max_tokens: int, temperature: float, json_schema: JsonMap | None) -> dict[str, Any]:
-        """Return what the request says beside the texts; the answer depends on it."""
+        """Return the request's fields beside the texts; the answer depends on them."""
         options = self._config.chat
         params: dict[str, Any] = {options.answer_limit: max_tokens + options.thinking_tokens}
         if options.temperature:

@@ -1,4 +1,4 @@
-"""Reads what a chat model answered, strictly: JSON, or lines of numbers; nothing raises on any text."""
+"""Reads a chat model's answer strictly, as JSON or lines of numbers; no text makes it raise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 Row = tuple[float, ...]
 
-LONGEST_ANSWER = 200_000  # Characters of an answer that are looked at
+LONGEST_ANSWER = 200_000  # Characters of an answer that are examined
 
 NUMBER = r"[+-]?\d{1,12}(?:\.\d{1,12})?"  # Pattern of a number in an answer
 
@@ -27,13 +27,13 @@ _LINE = re.compile(rf"\[?(\d{{1,9}})\]?\s*(?:[:)=]\s*|\.\s+)({NUMBER}(?:(?:\s*[,
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[V]):
-    """Value that was read from an answer."""
+    """A value that was read from an answer."""
 
-    value: V  # What can be used of it, perhaps nothing
-    # What is wrong with the answer, in words that can be sent back; empty when it is as asked for. It never
+    value: V  # The usable part of it, possibly nothing
+    # What is wrong with the answer, in words that can be sent back; empty if it is as requested. It never
     # repeats the answer's own text.
     problem: str = ""
-    weight: float = 1.0  # How much can be used; the better of two readings has the greater weight
+    weight: float = 1.0  # How much is usable; the better of two readings has the greater weight
 
 
 def bare(answer: str) -> str:
@@ -44,7 +44,7 @@ def bare(answer: str) -> str:
 
 
 def json_value(text: str) -> object:
-    """Return the one JSON value that a text is.
+    """Return the single JSON value that a text consists of.
 
     Raises:
         ValueError: If it is not JSON, nested too deeply, or holds NaN, an infinity or a key twice.
@@ -70,7 +70,7 @@ _RATINGS = "ratings"
 
 
 def read_rows(answer: str) -> Reading[list[Row]]:
-    """Return rows of numbers: ``{"ratings": [[1, 7], [2, 3]]}``, or a line ``1: 7`` for each."""
+    """Return rows of numbers, from ``{"ratings": [[1, 7], [2, 3]]}`` or from a line ``1: 7`` for each."""
     text = bare(answer)
     if not text:
         return Reading([], "it was empty", 0)
@@ -89,11 +89,11 @@ def read_rows(answer: str) -> Reading[list[Row]]:
 
 
 _REASON = re.compile(r"\s*//\s*")
-LONGEST_REASON = 300  # Characters of a reason that are kept
+LONGEST_REASON = 300  # Characters of a reason that are stored
 
 
 def part_reasons(answer: str) -> tuple[str, dict[int, str]]:
-    """Take reasons out of an answer: ``1: 7 // why`` on lines, ``"reasons": [[1, "why"]]`` in JSON."""
+    """Split off the reasons in an answer: ``1: 7 // why`` on lines, ``"reasons": [[1, "why"]]`` in JSON."""
     text = bare(answer)
     if _JSON.match(text):
         return text, _kept_reasons(_json_reasons(text))
@@ -116,7 +116,7 @@ def _json_reasons(text: str) -> list[tuple[int, str]]:
 
 
 def _kept_reasons(said: Sequence[tuple[int, str]]) -> dict[int, str]:
-    """Return each number's first reason, its white space and its length bounded."""
+    """Return each number's first reason, with bounded white space and length."""
     kept: dict[int, str] = {}
     for number, reason in said:
         if short := " ".join(reason.split())[:LONGEST_REASON]:
@@ -180,7 +180,7 @@ def read_ratings(
 
 
 def rows_schema(columns: int, *, fewest: int | None = None, reasons: bool = False) -> JsonMap:
-    """Return JSON schema of ``{"ratings": [[number, rating, …], …]}``, with reasons of ``[number, text]``."""
+    """Return JSON schema of ``{"ratings": [[number, rating, …], …]}``, with reasons ``[number, text]``."""
     row = {
         "type": "array",
         "items": {"type": "number"},
@@ -195,7 +195,7 @@ def rows_schema(columns: int, *, fewest: int | None = None, reasons: bool = Fals
 
 
 def object_schema(properties: JsonMap) -> JsonMap:
-    """Return JSON schema of an object with exactly these properties."""
+    """Return the JSON schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -205,9 +205,9 @@ def object_schema(properties: JsonMap) -> JsonMap:
 
 
 def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading[int | None]:
-    """Return a whole number that is an answer's only value.
+    """Return the whole number that is an answer's only value.
 
-    None, with what is wrong, where it cannot be used.
+    If it is unusable, the value is None and the problem is stated.
     """
     value, problem = only(answer, key, mark)
     if not problem and (type(value) is not int or value not in among):
@@ -218,7 +218,7 @@ def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading
 
 
 def only(answer: str, key: str, mark: str) -> tuple[object, str]:
-    """Take an object's only value, or why there is none; marks of the prompt must not be repeated."""
+    """Return an object's only value, or why there is none; marks of the prompt must not be repeated."""
     if mark and mark in answer:
         return None, "it repeats the marks"
     try:

@@ -1,6 +1,6 @@
 """Embedders: one class per vendor or local engine, one line each in the registry.
 
-A model is named as in papers and price books ("voyage-3.5"); any other comes by a `ModelConfig`.
+A model is named as in papers and price books ("voyage-3.5"); any other is given by a `ModelConfig`.
 """
 
 from __future__ import annotations

@@ -20,31 +20,31 @@ from core.providers.calls.journal import Journal, call_key, once, sending, text_
 from core.providers.embed.batches import Places, Room, Vectors, batches, shares, side_by_side
 from core.records import JsonMap
 
-Progress = Callable[[int, int], None]  # Called as batches are done: texts done, texts in all
+Progress = Callable[[int, int], None]  # Called after each batch with the texts done and their total number
 
-_AT_ONCE = 2048  # texts that are looked up in the journal together
+_AT_ONCE = 2048  # Number of texts that are looked up in the journal together
 
 
 class Embedder(Model, ABC):
     """Turns texts into vectors of one dimension.
 
-    A subclass sets the attributes and writes `embed_batch`; batching, order, the journal and checks live
-    here. A text of nothing but white space has the vector of zeros, and no model is asked about it.
+    A subclass sets the attributes and implements `embed_batch`; batching, order, the journal and checks are
+    done here. A text of only white space has the zero vector, and no model is asked about it.
     """
 
     dim: int  # Length of every vector
     full_dim: int  # See the module
-    # Whether every vector of a text with content has unit length, so that the inner product is the cosine
+    # Whether the vector of every non-blank text has unit length, so that the inner product is the cosine
     normalised: bool = True
     batch_items: int = 64  # The most texts that `embed_batch` is given at once
     batch_tokens: int | None = None  # The most tokens of these, or None
-    concurrency: int = 1  # How many batches are under way at once
-    ahead: int = 2  # How many batches for each of these are made before their turn
-    journal: Journal | None = None  # Where replies are kept and looked up, or None
+    concurrency: int = 1  # How many batches are in progress at once
+    ahead: int = 2  # How many batches for each of these are prepared in advance
+    journal: Journal | None = None  # Where replies are stored and looked up, or None
 
     @abstractmethod
     def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
-        """Embed at most `batch_items` texts with content: float32 [len(texts), dim]."""
+        """Embed at most `batch_items` non-blank texts: float32 [len(texts), dim]."""
 
     def params(self, purpose: Purpose) -> JsonMap:
         """Return what a vector depends on besides the model's name and the text, for the journal; JSON."""
@@ -55,15 +55,15 @@ class Embedder(Model, ABC):
         return self.batch_items, self.batch_tokens
 
     def too_much(self, texts: Sequence[str]) -> None:
-        """Take note that these texts were too much for one call."""
+        """Record that these texts were too much for one call."""
 
     def embed(
         self, texts: Sequence[str], purpose: Purpose = Purpose.PASSAGE, *, on_batch: Progress | None = None
     ) -> Vectors:
-        """Embed any number of texts, in their order; equal ones once.
+        """Embed any number of texts, in their order; equal texts are embedded once.
 
         Args:
-            on_batch: Told how far it is; what it raises ends the work, and what was done is in the journal.
+            on_batch: Called with the progress; an exception in it ends the work, and what was done is stored.
 
         Returns:
             float32 [len(texts), dim], C-contiguous.
@@ -84,12 +84,12 @@ class Embedder(Model, ABC):
         """Embed any number of texts, with the usage and the time of all calls together.
 
         Args:
-            out: Where the vectors go, float32 [len(texts), dim], such as a memory-mapped array.
+            out: Array for the vectors, float32 [len(texts), dim], such as a memory-mapped one.
 
         Returns:
-            The vectors; usage of all of them, whether paid now or recalled; `ms` and `waited_ms` summed over
-            the calls, `attempts` in all, `fresh` if anything was sent; details "calls" and "recalled", the
-            number of texts that were not sent again; errors as of `embed`.
+            The vectors; the usage of all of them, whether paid now or recalled; `ms` and `waited_ms` summed
+            over the calls, `attempts` in all, `fresh` if anything was sent; details "calls" and "recalled",
+            the number of texts that were not sent again; errors as in `embed`.
         """
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32) if out is None else out
         places, replies = Places(texts), list[Reply[int]]()
@@ -110,10 +110,10 @@ class Embedder(Model, ABC):
         """Embed one query.
 
         Args:
-            extra: Tells calls apart that are to be made again although the text is the same ("repeat 2").
+            extra: Distinguishes calls that are to be repeated although the text is the same ("repeat 2").
 
         Returns:
-            float32 [dim]; errors as of `embed`.
+            float32 [dim]; errors as in `embed`.
         """
         if not text.strip():
             return Reply(np.zeros(self.dim, dtype=np.float32), attempts=0, fresh=False)
@@ -153,7 +153,7 @@ class Embedder(Model, ABC):
         return vector.shape == (self.dim,) and bool(np.isfinite(vector).all() and vector.any())
 
     def _in_parts(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
-        """Embed a batch; what is too much at once is halved, and each part is kept as it comes."""
+        """Embed a batch; if it is too much at once, halve it, and store each part as it arrives."""
         replies: list[Reply[Vectors]] = []
         rest, most = texts, len(texts)
         while rest:
@@ -172,7 +172,7 @@ class Embedder(Model, ABC):
         return joined(replies, np.concatenate([reply.value for reply in replies]))
 
     def _kept(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
-        """Embed texts, and keep them text by text, so that other batches of the same texts find it."""
+        """Embed texts and store them one by one, so that other batches with the same texts find them."""
         keys = [self._key(text, purpose) for text in texts]
         with sending(self.journal, keys):
             reply = self._checked(texts, purpose, keys)
@@ -215,20 +215,20 @@ class Embedder(Model, ABC):
         return reply
 
 
-_ALIKE = 3  # Texts, apart by more than case and spaces, that no model gives the same vector
+_ALIKE = 3  # Number of texts, differing in more than case and spaces, that must not share one vector
 
 
 @dataclass
 class _Alike:
-    """The first answers of a model, call by call, as long as all of them are the same vector."""
+    """A model's first answers, call by call, as long as they all are the same vector."""
 
     first: Vectors | None = None
     texts: set[str] = field(default_factory=set)
-    keys: list[str] = field(default_factory=list)  # what the journal keeps them under
+    keys: list[str] = field(default_factory=list)  # their keys in the journal
     differ: bool = False
 
     def take_in(self, texts: Sequence[str], vectors: Vectors, keys: Sequence[str]) -> str:
-        """Take a call in; return why its vectors cannot rank anything, empty if they can."""
+        """Add a call, and return why its vectors cannot rank anything, or "" if they can."""
         if self.differ or not len(texts):
             return ""
         self.first = vectors[0].copy() if self.first is None else self.first
@@ -261,18 +261,18 @@ def useless(texts: Sequence[str], vectors: Vectors) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TokenVectors:
-    """A text token by token."""
+    """The tokens of a text with their vectors."""
 
     vectors: Vectors  # float32 [n, dim], in context, not scaled; special tokens are left out
     spans: NDArray[np.int64]  # int64 [n, 2]: where each token begins and ends in the text, in characters
 
 
 class TokenEmbedder(Embedder):
-    """An encoder that can be asked for the vectors of the tokens themselves, for late chunking."""
+    """An encoder that can return the vectors of the tokens themselves, for late chunking."""
 
     @abstractmethod
     def embed_tokens(self, text: str) -> TokenVectors:
-        """Return vectors of all tokens of a passage; a text beyond the model's length is read in windows."""
+        """Return the vectors of a passage's tokens; a text beyond the model's limit is read in windows."""
 
     @abstractmethod
     def pooled(self, vectors: Vectors) -> Vectors:

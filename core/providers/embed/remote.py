@@ -1,9 +1,9 @@
 """Vendors' embedders: their common base, and the HTTP request of each.
 
-Read in November 2026: docs.voyageai.com, "Text embeddings"; docs.cohere.com, "Embed" (96 texts of a call);
-platform.openai.com, "Vector embeddings" and the API reference. Any service may speak OpenAI's language; a
-server at another address is sent a key only when its configuration names one. Cohere counts tokens itself:
-its vocabularies are not here.
+Sources, read in November 2026: docs.voyageai.com, "Text embeddings"; docs.cohere.com, "Embed" (96 texts per
+call); platform.openai.com, "Vector embeddings" and the API reference. Any service may speak OpenAI's
+protocol; a server at another address is sent a key only if its configuration names one. Cohere counts tokens
+itself: its vocabularies are not available here.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Received:
     """Contents of one answer of a vendor."""
 
     vectors: Sequence[Sequence[float]]  # one row of numbers per result
-    tokens: float | None  # what the vendor counted, or None when it did not say
-    places: Sequence[int] | None = None  # which text each result belongs to, if the vendor says
+    tokens: float | None  # the vendor's count, or None if it did not state one
+    places: Sequence[int] | None = None  # which text each result belongs to, if the vendor states it
 
 
 class RemoteEmbedder(Remote, Embedder):
@@ -55,7 +55,7 @@ class RemoteEmbedder(Remote, Embedder):
         self.normalised, known = config.normalised, self._place.known
         self.batch_items = config.batch_items or self.usual_items
         self.batch_tokens = self._within(config.batch_tokens or self.usual_tokens)
-        # Most servers of one's own answer one call after the other: a second one would only wait.
+        # Most private servers answer one call after the other: a second one would only wait.
         alone = not known and "concurrency" not in config.limits.model_fields_set
         self.concurrency = 1 if alone else config.limits.concurrency
         self._sizes = None if known else Sizes((self.batch_items, self.batch_tokens))
@@ -64,7 +64,7 @@ class RemoteEmbedder(Remote, Embedder):
 
     @abstractmethod
     def send(self, texts: list[str], purpose: Purpose) -> Received:
-        """Return one HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
+        """Make one HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
 
     def params(self, purpose: Purpose) -> JsonMap:
         """Return what a vector depends on besides the model and the text."""
@@ -93,13 +93,13 @@ class RemoteEmbedder(Remote, Embedder):
         return self._sizes.room() if self._sizes else super().room()
 
     def too_much(self, texts: Sequence[str]) -> None:
-        """Take note that these texts were too much for one call."""
+        """Record that these texts were too much for one call."""
         if self._sizes:
             middle = len(texts) // 2
             self._sizes.at_most(middle, sum(map(self.count_tokens, texts[middle:])))
 
     def embed_batch(self, texts: Sequence[str], purpose: Purpose) -> Reply[Vectors]:
-        """Embed a batch; of what the vendor leaves out, only that is asked again."""
+        """Embed a batch; ask again only for what the vendor leaves out."""
         sent = [self._config.prefixes.get(purpose, "") + text for text in texts]
         tokens = sum(map(self.counter.count, sent))
         most = sum(map(self.counter.ceiling, sent))
@@ -122,7 +122,7 @@ class RemoteEmbedder(Remote, Embedder):
         return Amount(self.item, "input_tokens", float(received.tokens), Basis.MEASURED)
 
     def _complete(self, texts: Sequence[str], purpose: Purpose, reply: Reply[Received]) -> Reply[Vectors]:
-        """Put results in their places; if the vendor states the places, only missing texts are retried."""
+        """Assign results to texts; if the vendor states which is which, retry only missing texts."""
         received = reply.value
         count = len(received.vectors)
         places = list(range(count)) if received.places is None else list(received.places)
@@ -139,7 +139,7 @@ class RemoteEmbedder(Remote, Embedder):
         rows = self._numbers(received.vectors, np.float32)
         if rows.ndim != 2:
             return rows
-        # Some vendors send vectors whose length is off by rounding, or by design after a cut of theirs.
+        # Some vendors' vectors are not of unit length, because of rounding, or by design after shortening.
         wanted = self.dim if self._config.cut == "here" else rows.shape[1]
         return shortened(rows, wanted, scale=self.normalised)
 
@@ -185,7 +185,7 @@ class CohereEmbedder(RemoteEmbedder):
 
 
 class OpenAIEmbedder(RemoteEmbedder):
-    """A model of a service that speaks OpenAI's language."""
+    """A model of a service that speaks OpenAI's protocol."""
 
     usual_items = 2048
     usual_tokens = 300_000
@@ -194,7 +194,7 @@ class OpenAIEmbedder(RemoteEmbedder):
         """Return one attempt."""
         optional: dict[str, Any] = {} if self.asked_dim is None else {"dimensions": self.asked_dim}
         word = self.input_type(purpose)
-        if word is not None:  # not OpenAI's own, but many servers tell passages and queries apart so
+        if word is not None:  # not OpenAI's own, but many servers distinguish passages and queries so
             optional["extra_body"] = {"input_type": word}
         answer = self.client.embeddings.create(
             model=self._config.model, input=texts, timeout=self._caller.timeout_s, **optional

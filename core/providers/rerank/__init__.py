@@ -1,7 +1,7 @@
 """Rerankers: one class per vendor or local engine, one line each in the registry.
 
 A model is named as in papers and price books ("rerank-2.5"), a chat model's way of reranking by the way and
-the chat model ("rebel-one-turn:gpt-4o-mini"); any other comes by a `ModelConfig`.
+the chat model ("rebel-one-turn:gpt-4o-mini"); any other is given by a `ModelConfig`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _OWN = {
 PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Reranker]] = MappingProxyType(
     {**_OWN, **loaded("clq.providers", subclass_of(Reranker), _OWN, part="rerank")}
 )
-"""Values that `ModelConfig.provider` may have for a reranker that is no chat model."""
+"""Values that `ModelConfig.provider` may have for a reranker that is not a chat model."""
 
 BY_CHAT: Mapping[str, Callable[[Chat, Criteria, int], by_chat.ChatReranker]] = MappingProxyType(
     {kind.method: kind for kind in by_chat.KINDS}
@@ -75,7 +75,7 @@ def reranker_config(
             configuration.
 
     Returns:
-        The way of `BY_CHAT`, empty for others; and the model, for a way the chat model.
+        The way of `BY_CHAT`, or "" for others; and the model, or the chat model for such a way.
 
     Raises:
         UnknownNameError: If the name, the way or the provider is not known.
@@ -98,8 +98,8 @@ def make_reranker(
     """Make a reranker.
 
     Args:
-        ready: Look the key up, or load the model, at once; False = to plan with it: its attributes,
-            `expected` and `count_tokens` need neither.
+        ready: Whether to look up the key, or load the model, at once; False = only to plan with it, as its
+            attributes, `expected` and `count_tokens` need neither.
 
     Raises:
         UnknownNameError: If the name, the way or the provider is not registered.
@@ -107,7 +107,7 @@ def make_reranker(
         InputError: If a file of a local model is missing.
     """
     way, config = reranker_config(model, models)
-    if way:  # the chat model keeps its replies, so that the reranker need not
+    if way:  # the chat model stores its replies, so that the reranker need not
         chat = make_chat(config, ready=False, **wired)
         asked = BY_CHAT[way](chat, own_criteria(config.criteria), config.rounds)
         asked.reasons = config.reasons

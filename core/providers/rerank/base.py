@@ -27,17 +27,17 @@ _SUMMED = ("truncated", "repaired", "turns", "characters", "generation_ms")
 class Reranked:
     """Passages in their new order."""
 
-    # float64 [n], by position in the passages that were given; higher is better. −inf where the reranker
-    # discards the passage by its own rule, NaN if it gave no score that can be used.
+    # float64 [n], by position among the given passages; higher is better. −inf if the reranker
+    # discards the passage by its own rule, NaN if it gave no usable score.
     scores: Scores
-    # int64 [m ≤ n], positions, best first. Equal scores keep the order that was given unless the reranker has
-    # a rule for ties; passages without a score come last, in the order that was given; discarded passages are
+    # int64 [m ≤ n], positions, best first. Equal scores keep the given order unless the reranker has
+    # a rule for ties; passages without a score come last, in the given order; discarded passages are
     # left out.
     order: NDArray[np.int64]
 
     @property
     def unscored(self) -> int:
-        """How many passages have no score that can be used."""
+        """How many passages have no usable score."""
         return int(np.isnan(self.scores).sum())
 
     @property
@@ -49,24 +49,24 @@ class Reranked:
 class Reranker(Model, ABC):
     """Scores passages for a query.
 
-    A subclass sets the attributes and writes `score_batch`; splitting, the journal, order and checks live
-    here.
+    A subclass sets the attributes and implements `score_batch`; splitting, the journal, order and checks are
+    done here.
     """
 
     pointwise: bool = True  # Whether a passage's score does not depend on the passages beside it
     selective: bool = False  # Whether it may discard passages, or fail to score one; others must score all
     batch_items: int = 1000  # The most passages that `score_batch` is given at once
-    batch_tokens: int | None = None  # The most tokens of these, the query counted with each, or None
-    turns: int = 1  # How many calls a batch takes, one after the other
-    concurrency: int = 1  # How many batches of one query are under way at once
-    journal: Journal | None = None  # Where replies are kept and looked up, or None
+    batch_tokens: int | None = None  # The most tokens of these, counting the query with each, or None
+    turns: int = 1  # How many successive calls a batch takes
+    concurrency: int = 1  # How many batches of one query are in progress at once
+    journal: Journal | None = None  # Where replies are stored and looked up, or None
 
     @abstractmethod
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:
         """Score at most `batch_items` passages.
 
         Args:
-            extra: Tells calls apart that are to be made again although nothing differs ("repeat 2").
+            extra: Distinguishes calls that are to be repeated although nothing differs ("repeat 2").
 
         Returns:
             float64 [len(passages)], in their order; see `Reranked.scores`. `details` may hold "ties", a
@@ -75,27 +75,27 @@ class Reranker(Model, ABC):
 
     @abstractmethod
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
-        """Return usage of reranking passages of these lengths, as an estimate, or () when nothing is paid."""
+        """Return the estimated usage of reranking passages of these lengths, or () if nothing is paid."""
 
     def params(self) -> JsonMap:
         """Return what a score depends on besides the model's name and the texts, for the journal; JSON."""
         return {}
 
     def too_much(self, passages: Sequence[str]) -> None:
-        """Take note that these passages were too much for one call."""
+        """Record that these passages were too much for one call."""
 
     def rerank(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Reranked]:
         """Order passages for a query.
 
         Args:
-            passages: Any number, best first as they were retrieved; a listwise reranker takes at most
+            passages: Any number, in retrieval order, best first; a listwise reranker takes at most
                 `batch_items`.
 
         Returns:
-            The new order. Of several calls, `ms` is how long they take by themselves with `concurrency` of
-            them under way at once, in their order; all other time is in `waited_ms`. `fresh` is False as
-            soon as one of them came from the journal. `details` hold "calls", "unscored", "discarded" and
-            the sums of what the calls counted.
+            The new order. For several calls, `ms` is the time that they take by themselves with `concurrency`
+            of them in progress at once, in their order; all other time is in `waited_ms`. `fresh` is False as
+            soon as one of them came from the journal. `details` hold "calls", "unscored", "discarded" and the
+            sums of what the calls counted.
 
         Raises:
             InputError: If there are more passages, or more text, than a listwise reranker takes.
@@ -112,9 +112,9 @@ class Reranker(Model, ABC):
         return self._merged(replies, wall_ms)
 
     def _split(self, query: str, passages: Sequence[str]) -> Iterator[Sequence[str]]:
-        """Yield runs of passages within the limits.
+        """Yield groups of successive passages within the limits.
 
-        A passage that is beyond the limit by itself goes alone.
+        A passage that alone exceeds the limit forms its own group.
         """
         if not self.pointwise:
             self._require_room(query, passages)
@@ -178,7 +178,7 @@ class Reranker(Model, ABC):
         return call_key(self.provider, self.name, self.params(), hashes, extra)
 
     def _in_parts(self, query: str, passages: Sequence[str], extra: str) -> Reply[Scores]:
-        """Score a batch; what is too much at once is halved, and each part is kept as it comes."""
+        """Score a batch; if it is too much at once, halve it, and store each part as it arrives."""
         try:
             with sending(self.journal, [self._key(query, passages, extra)]):
                 return self._checked(query, passages, extra)
@@ -222,7 +222,7 @@ class Reranker(Model, ABC):
 
 
 def makespan(lengths: Sequence[float], lanes: int) -> float:
-    """Return how long tasks take when each begins, in order, on the lane that is free first."""
+    """Return how long tasks take if each starts, in order, on the lane that is free first."""
     free = [0.0] * lanes
     for length in lengths:
         lane = free.index(min(free))
@@ -231,7 +231,7 @@ def makespan(lengths: Sequence[float], lanes: int) -> float:
 
 
 def order_of(scores: Scores, given: Sequence[float]) -> NDArray[np.int64]:
-    """Return the order of scores, ties by a number per passage; see `Reranked.order`."""
+    """Return the order of scores, breaking ties by a number per passage; see `Reranked.order`."""
     ties = np.asarray(given, dtype=np.float64)
     kept = np.flatnonzero(~np.isneginf(scores))
     missing = np.isnan(scores[kept])

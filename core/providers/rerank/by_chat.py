@@ -2,10 +2,10 @@
 
 Source: LeVine and Varjavand, "Relevance isn't all you need": §2.1 (one turn, five fixed criteria), §2.2 (two
 turns, criteria and their weights inferred from the query), appendices C.3 and C.4 (REBEL without its
-criteria, to tell apart what criteria and what turns bring: the same scale, and the same passages are
+criteria, to separate the effects of criteria and of turns: the same scale, and the same passages are
 discarded), E. The scoring rule is the paper's, the prompts are ours. Two things differ: the model writes down
 its ratings and the sum is made here, where the paper lets the model add up; and the first turn infers
-criteria, which are put into a second prompt of ours, where the paper lets the model write that whole.
+criteria, which go into a second prompt of ours, where the paper lets the model write that prompt.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from core.providers.rerank.criteria import (
 )
 
 MOST_PASSAGES = 100
-_ANSWER_SHARE = 0.75  # of the context, what the prompt may fill
-_MARK_TOKENS = 32  # what the marks around one text cost
-_ROW_TOKENS = 4  # what one number of an answer costs, with its comma
+_ANSWER_SHARE = 0.75  # Share of the context that the prompt may fill
+_MARK_TOKENS = 32  # Tokens of the marks around one text
+_ROW_TOKENS = 4  # Tokens of one number of an answer, with its comma
 _SPARE_TOKENS = 64
 
 _REBEL = f"""You rate passages as sources for answering a question.
@@ -68,7 +68,7 @@ After the ratings of every passage, discarded ones too, write // and why you rat
 short sentence. Example:
 1: 8, 4, 2, 5 // names the period and quotes the law, but no figures
 In JSON, reasons have a list of their own: {"reasons": [[1, "names the period"], [2, "is about dogs"]]}"""
-_REASON_TOKENS = 40  # what one such sentence costs
+_REASON_TOKENS = 40  # Tokens of one such sentence
 
 _SCALE = """\
 10: it answers the question directly and fully.
@@ -109,7 +109,7 @@ If you are asked for JSON: {{"ratings": [[1, 8], [2, 1]]}}"""
 class ChatReranker(ByChat, Reranker):
     """A reranker that asks a chat model for ratings.
 
-    A passage for which no rating can be read, even after the model was told what was wrong, has no score: it
+    A passage without a readable rating, even after the model was told what was wrong, has no score: it
     stays behind the others in the order of retrieval, and is counted in the details.
     """
 
@@ -120,12 +120,12 @@ class ChatReranker(ByChat, Reranker):
         super().__init__(chat)
         self.name, self.provider = f"{self.method}:{chat.name}", self.method
         self.concurrency = chat.concurrency
-        self.own = own  # criteria of one's own, for a way that rates on any
-        self.reasons = False  # whether a way that rates on criteria is asked why
-        self.rounds = rounds  # how often a way of two turns infers and rates at most
+        self.own = own  # custom criteria, for a way that can rate on any
+        self.reasons = False  # whether a way that rates on criteria is asked for reasons
+        self.rounds = rounds  # how often a two-turn way infers and rates at most
 
     def count_tokens(self, text: str) -> int:
-        """Return tokens of a text between marks."""
+        """Return the tokens of a text between marks."""
         return self.chat.count_tokens(text) + _MARK_TOKENS
 
     def _rate(
@@ -140,7 +140,7 @@ class ChatReranker(ByChat, Reranker):
         fewest: int | None = None,
         reasons: bool = False,
     ) -> Reply[dict[int, Row]]:
-        """Return ratings by passage, counted from 0; those that can be read, and "reasons" where asked."""
+        """Return readable ratings by passage, counted from 0, and "reasons" if requested."""
         mark = mark_for(*texts.values(), *passages)
         parts = [marked(label, text, mark) for label, text in texts.items()]
         parts += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
@@ -155,7 +155,7 @@ class ChatReranker(ByChat, Reranker):
             system + _WHY * reasons,
             "\n\n".join(parts),
             read,
-            # what an answer of the right form takes, with room for white space and names
+            # What an answer of the right form takes, with a margin for white space and names
             _SPARE_TOKENS + 2 * len(passages) * row_tokens,
             rows_schema(len(highest), fewest=fewest, reasons=reasons),
         )
@@ -170,7 +170,7 @@ class ChatReranker(ByChat, Reranker):
     def _expected(
         self, system: str, query_tokens: float, passage_tokens: Sequence[float], columns: int
     ) -> tuple[Amount, ...]:
-        """Return usage of one prompt, as an estimate, without a second turn."""
+        """Return the estimated usage of one prompt, without a second turn."""
         texts = query_tokens + sum(passage_tokens) + _MARK_TOKENS * (1 + len(passage_tokens))
         reasons = self.reasons and columns > 1
         answer = len(passage_tokens) * (_ROW_TOKENS * (1 + columns) + _REASON_TOKENS * reasons)
@@ -178,7 +178,7 @@ class ChatReranker(ByChat, Reranker):
 
 
 class RelevanceReranker(ChatReranker):
-    """One prompt per passage, so that its rating does not depend on the passages beside it."""
+    """A reranker with one prompt per passage, so that no rating depends on other passages."""
 
     method = "relevance"
     batch_items = 1
@@ -189,16 +189,16 @@ class RelevanceReranker(ChatReranker):
         return carrying(reply, _scores(reply.value, len(passages), lambda row: row[0]))
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
-        """Return a prompt per passage."""
+        """Return the estimated usage: one prompt per passage."""
         return total(self._expected(_ONE, query_tokens, [tokens], 1) for tokens in passage_tokens)
 
 
 class ListwiseReranker(ChatReranker):
-    """Rates all passages in one prompt, and discards those of too little relevance.
+    """A reranker that rates all passages in one prompt, and discards those of too little relevance.
 
-    What else is shown beside the question is fixed, or inferred from it in a first turn. If nothing can be
-    read from that turn, what is fixed is used; where a weight cannot be used, all are equal. The details say
-    either. Further rounds refine what was inferred, and end once the order stands still: if the same is
+    Whatever else is shown beside the question is fixed, or inferred from it in a first turn. If that turn is
+    unreadable, the fixed version is used; if a weight is unusable, all weights are equal. The details report
+    both. Further rounds refine what was inferred, and end once the order stays the same: if the same is
     inferred again, so that nothing is rated again, or if the new ratings leave the order unchanged.
     """
 
@@ -207,7 +207,7 @@ class ListwiseReranker(ChatReranker):
     system = _ALL
     label = ""  # what is shown beside the question
     rated: Criteria = ()  # the criteria that passages are rated on unless others are inferred
-    first: FirstTurn | None = None  # what infers them, or points that a relevant passage speaks about
+    first: FirstTurn | None = None  # infers the criteria, or points that a relevant passage speaks about
 
     def __init__(self, chat: Chat, own: Criteria = (), rounds: int = 1) -> None:
         super().__init__(chat, own, rounds)
@@ -248,7 +248,7 @@ class ListwiseReranker(ChatReranker):
         return self._scored(query, passages, inferred.criteria or self.rated, extra, origin=origin)
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
-        """Return every prompt of every round, though an order that stands still ends them."""
+        """Return the usage of every prompt of every round, though an unchanged order ends them early."""
         usual = 0 if self.first is None else USUAL_ANSWER_TOKENS
         shown = self.chat.count_tokens(listed(self.rated)) if self.rated else usual
         rating = self._expected(self.system, query_tokens + shown, passage_tokens, 1 + len(self.rated))
@@ -271,7 +271,7 @@ class ListwiseReranker(ChatReranker):
     def _scored(
         self, query: str, passages: Sequence[str], shown: Sequence[Criterion], extra: str, *, origin: str
     ) -> Reply[Scores]:
-        """Return composite scores; ties go to authority, else to the first criterion.
+        """Return composite scores; ties go to authority, or else to the first criterion.
 
         The paper (E.2, instruction 5) prefers the more authoritative passage or any other consistent rule;
         without criteria the order of retrieval stays.
@@ -297,7 +297,7 @@ class ListwiseReranker(ChatReranker):
 
 
 class RelevanceOneTurn(ListwiseReranker):
-    """Relevance alone."""
+    """A reranker that rates relevance alone."""
 
     method = "relevance-one-turn"
 
@@ -309,13 +309,13 @@ class RelevanceTwoTurn(ListwiseReranker):
 
 
 class RebelOneTurn(ListwiseReranker):
-    """The five fixed criteria, all of the paper's weight."""
+    """A reranker on the five fixed criteria, all with the paper's weight."""
 
     method, system, label, rated = "rebel-one-turn", _REBEL, "qualities", FIVE
 
 
 class RebelTwoTurn(RebelOneTurn):
-    """Criteria and a weight for each inferred from the query first."""
+    """A reranker that first infers criteria, and a weight for each, from the query."""
 
     method, first = "rebel-two-turn", QUALITIES
 

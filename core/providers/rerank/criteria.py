@@ -1,8 +1,8 @@
 """Criteria that passages are rated on beyond relevance: five fixed ones, and those a first turn infers.
 
 REBEL's first turn (LeVine and Varjavand, "Relevance isn't all you need", §2.2, E.1) infers which qualities
-beyond relevance a good source should have, and the weight of each. That of relevance alone (C.4) infers what
-a passage must speak about; without worked examples, as in the paper. The prompts are ours.
+beyond relevance a good source should have, and the weight of each. The first turn for relevance alone (C.4)
+infers what a passage must speak about; it has no worked examples, as in the paper. The prompts are ours.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from core.providers.chat.reading import NUMBER, Reading, bare, json_value, objec
 from core.providers.config import RatedOn
 
 WEIGHT = 0.5
-"""The paper's, in all of its experiments (§2.1, item 3)."""
+"""The paper's weight in all of its experiments (§2.1, item 3)."""
 HIGHEST_WEIGHT = 1.0
-"""Ours, for weights that a model chooses: twice the paper's, so that no quality outweighs relevance."""
+"""Our bound for weights that a model chooses: twice the paper's, so that no quality outweighs relevance."""
 HIGHEST_RELEVANCE = 10
 HIGHEST_CRITERION = 5
 THRESHOLD = 3
@@ -50,7 +50,7 @@ Criteria = tuple[Criterion, ...]
 
 
 def own_criteria(given: Sequence[RatedOn]) -> Criteria:
-    """Return the criteria of a model's configuration."""
+    """Return the criteria in a model's configuration."""
     return tuple(Criterion(each.name, each.meaning, each.weight) for each in given)
 
 
@@ -143,7 +143,7 @@ REFINE = """
 Between the marks named earlier stands your earlier answer. Keep, word for word, what is right for the
 question; correct, add or leave out only what makes the rating of sources better. Answer with the whole
 again."""
-"""What is added to the prompt of a further round (appendix G.2, progressive refinement)."""
+"""Addition to the prompt of a further round (appendix G.2, progressive refinement)."""
 
 
 def listed(criteria: Sequence[Criterion]) -> str:
@@ -156,11 +156,11 @@ def listed(criteria: Sequence[Criterion]) -> str:
 class Inferred(NamedTuple):
     """Criteria that were inferred from a query."""
 
-    criteria: tuple[Criterion, ...]  # at most `MOST_CRITERIA`, perhaps none
+    criteria: tuple[Criterion, ...]  # at most `MOST_CRITERIA`, possibly none
     weighted: bool  # whether the weights are the model's; otherwise all are equal
 
 
-_Entry = tuple[str, str, float | None]  # a name, a meaning, a weight if it has one that can be used
+_Entry = tuple[str, str, float | None]  # a name, a meaning, and a weight if it has a usable one
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +173,10 @@ class FirstTurn:
     def infer(
         self, chat: Chat, query: str, *, before: Sequence[Criterion] = (), extra: str = ""
     ) -> Reply[Reading[Inferred]]:
-        """Ask a chat model; if there is nothing to use, or a weight is not, the problem says why.
+        """Ask a chat model; if nothing, or not every weight, is usable, the problem says why.
 
         Args:
-            before: What it inferred the last time, to be refined.
+            before: The previously inferred criteria, to be refined.
         """
         entry = {"name": {"type": "string"}, "meaning": {"type": "string"}}
         if self.weighted:
@@ -194,7 +194,7 @@ class FirstTurn:
         return f"{number}. {criterion.name}{weight}: {criterion.meaning}"
 
     def expected(self, chat: Chat, query_tokens: float) -> tuple[Amount, ...]:
-        """Return usage of this turn, as an estimate."""
+        """Return the estimated usage of this turn."""
         return chat.expected(chat.count_tokens(self.system) + query_tokens, USUAL_ANSWER_TOKENS)
 
     def read(self, answer: str) -> Reading[Inferred]:
@@ -228,7 +228,7 @@ def _wrong(weights: Sequence[float], count: int) -> str:
 
 
 def _distinct(entries: Sequence[_Entry]) -> list[_Entry]:
-    """Return entries that can be used, each name once; relevance is rated anyway."""
+    """Return usable entries, each name once, without relevance, which is rated anyway."""
     named: dict[str, _Entry] = {}
     for name, meaning, weight in entries:
         short = " ".join(name.split())[:_LONGEST_NAME].strip(" *_")
@@ -239,7 +239,7 @@ def _distinct(entries: Sequence[_Entry]) -> list[_Entry]:
 
 
 def _weight(value: object) -> float | None:
-    """Return a weight within bounds; NaN is not."""
+    """Return a weight within bounds, or None if it is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= HIGHEST_WEIGHT:
         return None
     return float(value)
@@ -273,6 +273,6 @@ def _line_entries(text: str) -> tuple[list[_Entry], str]:
 
 
 def _name_and_weight(head: str) -> tuple[str, float | None]:
-    """Split what stands before the colon, such as "Currency (0.5)", into the name and the weight."""
+    """Split the text before the colon, such as "Currency (0.5)", into the name and the weight."""
     match = _WEIGHTED.fullmatch(head)
     return (match[1], _weight(float(match[2]))) if match else (head, None)

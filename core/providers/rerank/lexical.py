@@ -1,7 +1,7 @@
 """Rerankers by the words that query and passages share: BM25 and TF-IDF (thesis on RAG methods, §3.3.1).
 
-A word's weight follows from the candidates alone: N passages that were given, n of which hold it. So a
-score is comparable only within a call, and both are asked all candidates at once. Words are
+A word's weight follows from the candidates alone: N given passages, of which n contain it. So a
+score is comparable only within a call, and both rerankers get all candidates at once. Words are
 runs of letters and digits in lower case, neither stemmed nor left out, in any language.
 """
 
@@ -24,13 +24,13 @@ _WORDS = re.compile(r"[^\W_]+")
 
 
 class LexicalReranker(LocalReranker):
-    """Counts the query's words in every passage and in how many passages they are."""
+    """Counts the query's words in every passage, and the passages that contain them."""
 
     pointwise = False
     batch_items = 1_000_000
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
-        """Sum the weights of the query's words, each as often as the query has it."""
+        """Sum the weights of the query's words, each as often as the query contains it."""
         asked = Counter(_WORDS.findall(query.lower()))
         bags = [Counter(_WORDS.findall(passage.lower())) for passage in passages]
         if not asked or not bags:
@@ -56,7 +56,7 @@ class Bm25Reranker(LexicalReranker):
     provider = "bm25"
 
     def params(self) -> JsonMap:
-        """Return its two constants."""
+        """Return the two constants."""
         return {"k1": K1, "b": B}
 
     def worth(self, counts: Scores, lengths: Scores) -> Scores:

@@ -1,4 +1,4 @@
-"""Rerankers that run here: what they share, cross-encoders, late interaction, two that need no model."""
+"""Rerankers that run here: common parts, cross-encoders, late interaction, and two that need no model."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from core.providers.remote import Wired
 from core.providers.rerank.base import Reranker, Scores
 from core.records import Basis, JsonMap
 
-_QUERY_SHARE = 2  # a query that fills more than half of the model's length is cut, too
+_QUERY_SHARE = 2  # A query is cut if it fills more than one part in two of the model's length
 
 
 class LocalReranker(Reranker):
-    """Times `score`; the processor time covers the whole process, so nothing else should be running."""
+    """A base that times `score`; it measures the whole process, so that nothing else should be running."""
 
     def __init__(self, config: ModelConfig, wired: Wired) -> None:
         self._config, self.name, self.journal = config, config.name, wired.get("journal")
@@ -40,23 +40,23 @@ class LocalReranker(Reranker):
         return carrying(reply, *reply.value)
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:  # noqa: ARG002
-        """Return processor time, which is not known before it is measured."""
+        """Return processor time, which is unknown before it is measured."""
         return (Amount(self.item, "cpu_ms", None, Basis.MODELLED),)
 
 
 class NoReranker(LocalReranker):
-    """Keeps the order: the score of a passage is minus its place; takes no time and uses nothing."""
+    """A reranker that keeps the order: a passage's score is minus its position; it uses no time."""
 
     provider = "none"
     pointwise = False
     batch_items = 1_000_000
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:  # noqa: ARG002
-        """Return minus the place, counted from 0."""
+        """Return minus the position, counted from 0."""
         return -np.arange(len(passages), dtype=np.float64), {}
 
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:  # noqa: ARG002
-        """Score without a clock."""
+        """Score without timing."""
         return Reply(self.score(query, passages)[0])
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:  # noqa: ARG002
@@ -65,7 +65,7 @@ class NoReranker(LocalReranker):
 
 
 class FakeReranker(LocalReranker):
-    """Scores a passage by the share of the query's distinct words that it holds, 0 to 1."""
+    """A reranker that scores passages by the share of the query's distinct words they contain, 0 to 1."""
 
     provider = "fake"
 
@@ -99,7 +99,7 @@ class SentenceTransformersReranker(LocalReranker):
 
 
 class _FolderReranker(LocalReranker):
-    """A reranker whose model is a folder of files, opened when it is first asked."""
+    """A reranker whose model is a folder of files, opened on first use."""
 
     def __init__(self, config: ModelConfig, wired: Wired) -> None:
         if config.path is None:
@@ -113,16 +113,16 @@ class _FolderReranker(LocalReranker):
         return folder, folder.tokenizer()
 
     def params(self) -> JsonMap:
-        """Return the files and the length."""
+        """Return the digest of the files and the length."""
         folder, _ = self._opened
         return {"files": folder.digest, "length": folder.max_tokens}
 
 
 class OnnxReranker(_FolderReranker):
-    """A cross-encoder folder with one output per pair, or two outputs, the second being "relevant".
+    """A cross-encoder in a folder with one output per pair, or two outputs, the second being "relevant".
 
     Scores are the model's own numbers (logits), not probabilities. A pair beyond the model's length loses the
-    end of the passage; of a query that takes more than half of the length, too, the longer text loses first.
+    end of the passage; if the query takes more than half of the length, the longer text is cut first.
     The details count the pairs that were cut.
     """
 
@@ -130,7 +130,7 @@ class OnnxReranker(_FolderReranker):
     batch_items = 32
 
     def ready(self) -> None:
-        """Open the folder, and see that it is a cross-encoder."""
+        """Open the folder, and check that it is a cross-encoder."""
         self.score("a", ["b"])
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
@@ -149,18 +149,18 @@ class OnnxReranker(_FolderReranker):
 
 
 class LateInteractionReranker(_FolderReranker):
-    """An encoder folder whose token vectors are compared one by one (late interaction, MaxSim).
+    """An encoder in a folder whose token vectors are compared one by one (late interaction, MaxSim).
 
     The score of a passage is the mean over the query's tokens of the largest cosine with a token of the
-    passage (Khattab and Zaharia 2020, ColBERT, §3.3, there the sum). Passages are encoded with the query:
-    nothing is cached, so that time grows with how many there are and with `max_tokens`.
+    passage (Khattab and Zaharia 2020, ColBERT, §3.3, which uses the sum). Passages are encoded for each query
+    and not cached, so that time grows with their number and with `max_tokens`.
     """
 
     provider = "late-interaction"
     batch_items = 16
 
     def ready(self) -> None:
-        """Open the folder, and see that it gives token vectors."""
+        """Open the folder, and check that it gives token vectors."""
         self.score("a", ["b"])
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:

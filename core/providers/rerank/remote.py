@@ -1,8 +1,8 @@
 """Vendors' rerankers: their common base, and the HTTP request of each.
 
-Read in November 2026. docs.voyageai.com, "Rerankers" and "Rate limits" (basic tier): 1,000 passages and
-600,000 tokens a call (query tokens × passages + their tokens). Texts beyond the context length are cut by the
-vendor, which does not say so.
+Sources, read in November 2026. docs.voyageai.com, "Rerankers" and "Rate limits" (basic tier): 1,000 passages
+and 600,000 tokens a call (query tokens × passages + their tokens). The vendor cuts texts beyond the context
+length without saying so.
 docs.cohere.com, "Rerank" and the API reference: 1,000 passages a call, 4,096 tokens of each by default. Up to
 the fourth generation a query with up to 100 passages is one search unit, a passage longer than 500 tokens
 (query included) counting once per started 500; the fifth is billed by tokens. Cohere counts them itself: its
@@ -32,7 +32,7 @@ class Received:
 
     places: Sequence[int]  # which passage each result belongs to, counted from 0
     scores: Sequence[float]  # the score of each result
-    used: Sequence[Amount] | None  # what the vendor counted; None when it did not say
+    used: Sequence[Amount] | None  # the vendor's count; None if it did not state one
 
 
 class RemoteReranker(Remote, Reranker):
@@ -49,15 +49,15 @@ class RemoteReranker(Remote, Reranker):
 
     @abstractmethod
     def send(self, query: str, passages: list[str]) -> Received:
-        """Return one HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
+        """Make one HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
 
     def too_much(self, passages: Sequence[str]) -> None:
-        """Send fewer at once from here on, unless a vendor is there that knows what it takes."""
+        """Send fewer at once from now on, unless the service is a vendor's, which knows its limits."""
         if not self._place.known:
             self.batch_items = min(self.batch_items, max(1, len(passages) // 2))
 
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:  # noqa: ARG002
-        """Score a batch; of what the vendor leaves out, only that is asked again."""
+        """Score a batch; ask again only for what the vendor leaves out."""
         count, most = self.counter.count, self.counter.ceiling
         asked, lengths = count(query), [count(passage) for passage in passages]
         expected = self.expected(asked, lengths)
@@ -73,7 +73,7 @@ class RemoteReranker(Remote, Reranker):
         return self._complete(query, passages, reply)
 
     def _complete(self, query: str, passages: Sequence[str], reply: Reply[Received]) -> Reply[Scores]:
-        """Put scores in their places; passages that the vendor left out are asked again, and only they."""
+        """Assign scores to passages; ask again only for those that the vendor left out."""
         places = list(reply.value.places)
         self._require_places(places, passages)
         scores = np.full(len(passages), np.nan)
@@ -107,7 +107,7 @@ class VoyageReranker(RemoteReranker):
         )
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
-        """Query tokens × passages + their tokens."""
+        """Return the billed tokens: query tokens × passages + their tokens."""
         tokens = query_tokens * len(passage_tokens) + sum(passage_tokens)
         return (Amount(self.item, "input_tokens", float(tokens), Basis.MODELLED),)
 
@@ -129,7 +129,7 @@ class CohereReranker(RemoteReranker):
         )
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
-        """Search units, or tokens, of one query."""
+        """Return the search units, or tokens, of one query."""
         read = [min(query_tokens + tokens, _READ_TOKENS) for tokens in passage_tokens]
         if self._config.model.startswith(_BY_TOKENS):
             return (Amount(self.item, "input_tokens", float(sum(read)), Basis.MODELLED),)

@@ -1,7 +1,7 @@
-"""REBEL's sum over ratings that rules read off the text, without a model.
+"""REBEL's sum over ratings that rules derive from the text, without a model.
 
 Criteria, scale, threshold and sum are those of LeVine and Varjavand, "Relevance isn't all you need" (§2.1);
-the rules are ours, and know the surface alone: use them to see what weights do, and as a bar for models.
+the rules are ours, and see only the surface: use them to see what weights do, and as a baseline for models.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _YEARS_OF_A_POINT = 5
 
 
 class SurfaceReranker(LocalReranker):
-    """Relevance: the question's words that the passage has, rare ones counting more; the best has 10."""
+    """A reranker by rules; relevance counts shared words of the question, rare ones more, up to 10."""
 
     provider = "rebel-rules"
     pointwise = False
@@ -57,7 +57,7 @@ class SurfaceReranker(LocalReranker):
         return {"weights": [criterion.weight for criterion in FIVE]}
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
-        """Add the ratings up; ties go to authority."""
+        """Add up the ratings; ties go to authority."""
         rated = ratings(query, passages)
         weights = [criterion.weight for criterion in FIVE]
         scores = np.array([composite(row[0], row[1:], weights) for row in rated.tolist()], dtype=np.float64)
@@ -97,7 +97,7 @@ def _share(query: str, bags: Sequence[Counter[str]]) -> NDArray[np.float64]:
 
 
 def _currency(passages: Sequence[str]) -> NDArray[np.float64]:
-    """Rate the latest year that each names against the latest of all; 0 where it names none."""
+    """Rate the latest year in each passage against the latest of all; 0 if it names none."""
     latest = np.array([max(map(int, _YEARS.findall(text)), default=0) for text in passages], dtype=np.float64)
     behind = latest.max(initial=0) - latest
     return np.where(latest > 0, HIGHEST_CRITERION - behind / _YEARS_OF_A_POINT, 0.0)

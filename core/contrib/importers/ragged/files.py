@@ -1,7 +1,7 @@
 """The kinds of RAGGED's files, recognised by their shape, with their rankings and relevant passages.
 
-Relevant (1) is a passage of KILT provenance or of compiled gold files; not relevant (0) is a passage that an
-evaluation of a retriever found not to be among them.
+Passages of KILT provenance or of compiled gold files are relevant (1); passages that an evaluation of a
+retriever found not to be among them are not relevant (0).
 """
 
 from __future__ import annotations

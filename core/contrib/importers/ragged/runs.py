@@ -1,4 +1,4 @@
-"""Runs of RAGGED's files: a retriever with the answers of every reader of its passages.
+"""Runs from RAGGED's files: a retriever with the answers of every reader of its passages.
 
 Readers answer from the first k passages, from gold passages, or without any.
 
