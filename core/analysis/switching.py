@@ -34,6 +34,7 @@ from core.pipeline.sweep.scale import at_scale, usd_of
 from core.providers.base import Purpose
 from core.providers.config import ModelConfig
 from core.providers.embed import embedder_config
+from core.providers.ends import ends_of
 from core.tables import schema
 
 
@@ -67,6 +68,10 @@ class Switch:
             "monthly_usd": None if self.move.saves_usd is None else -self.move.saves_usd,
             "payback_months": None if months is None else _finite(months),
             "pays_back": None if months is None else bool(np.isfinite(months)),
+            "retires": [
+                {"model": end.model, "retires": end.retires.isoformat(), "successor": end.successor}
+                for end in ends_of(json.loads(self.now["spec"]))
+            ],
             "step": largest(self.needs),
             "needs": None if self.needs is None else dict(self.needs),
         }
@@ -105,7 +110,8 @@ def moves(view: View) -> pl.DataFrame:
     """Return the gains and costs of a move to each other stack; arguments and errors as of `switch`.
 
     Returns:
-        name, step (null = unknown), difference with its ends, p_better, once_usd; best first.
+        run_id, name, step (null = unknown), retires (the first announced end of a model), difference with
+        its ends, p_better, once_usd; best first.
     """
     now, others = _running(view)
     rows = []
@@ -113,8 +119,10 @@ def moves(view: View) -> pl.DataFrame:
         asked = _asked(view, now, to)
         gain = _gain(asked)
         row = {
+            "run_id": to["run_id"],
             "name": to["name"],
             "step": largest(asked.needs),
+            "retires": next((end.retires.isoformat() for end in ends_of(asked.spec)), None),
             "once_usd": total(each.usd for each in _items(asked)),
         }
         for key, of in _SHOWN.items():
@@ -141,7 +149,8 @@ _SHOWN = {
     "p_better": "p_better",
 }
 MOVES = schema(
-    "name step difference:float difference_low:float difference_high:float p_better:float once_usd:float"
+    "run_id name step retires difference:float difference_low:float difference_high:float p_better:float "
+    "once_usd:float"
 )
 
 

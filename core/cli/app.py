@@ -31,6 +31,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("list", "store:list_"),
     ("score", "score:run"),
     ("measures", "score:listed"),
+    ("models", "models:run"),
     ("plugins", "plugins:run"),
     ("decide", "decide:run"),
     ("incumbent", "switch:incumbent"),

@@ -120,11 +120,13 @@ def run(
 
     Limits, measure and prices are those of the record unless options say otherwise.
 
+    A record that says to stay with the stack that runs holds until the rule says to switch, or a model ends.
+
     Exit codes: 0 it holds; 1 refused, such as no record or no such workspace; 2 wrong usage; 4 it is surely
-    worse than what the rule chooses, or its PGS is below what is asked; 5 it breaks a limit; 6 it is gone; 7
-    what a limit asks for is unknown of it, unless --waive says to go on without; 8 nothing of --results is in
-    the workspace that is judged. Of several causes the gravest counts. Files are written whether it holds,
-    fails or refuses; one that is there is replaced.
+    worse than what the rule chooses, its PGS is below what is asked, or staying no longer holds; 5 it breaks
+    a limit; 6 it is gone; 7 what a limit asks for is unknown of it, unless --waive says to go on without; 8
+    nothing of --results is in the workspace that is judged. Of several causes the gravest counts. Files are
+    written whether it holds, fails or refuses; one that is there is replaced.
     """
     from core.report import gate_files  # noqa: PLC0415
     from core.report.gate_blocks import gate_blocks  # noqa: PLC0415

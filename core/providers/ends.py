@@ -14,6 +14,9 @@ from core.paths import DATA
 KEYS = ("retires", "successor", "ends")
 """Keys of a model in ``data/models.toml`` that describe its end: date, successor, and source."""
 
+PARTS = ("embedder", "reranker", "rewrite", "generator")
+"""Keys of a stack's specification that name a model, some after a method and a colon."""
+
 
 @dataclass(frozen=True, slots=True)
 class End:
@@ -26,6 +29,12 @@ class End:
     successor: str | None  # the vendor's recommended replacement; None = unknown
     source: str  # address of the announcement
     read: date  # when it was read
+
+
+def ends_of(spec: Mapping[str, Any]) -> list[End]:
+    """Return the announced ends of the models in a stack's specification, the first to come first."""
+    named = {str(spec.get(key, "")).rpartition(":")[2] for key in PARTS}
+    return [end for model, end in ends().items() if model in named]
 
 
 @cache

@@ -24,6 +24,7 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_valid
 from core.analysis.workspace.noise import OFF
 from core.analysis.workspace.query_sets import LeastJudged
 from core.analysis.workspace.question import Question
+from core.analysis.workspace.resolve import NO_INCUMBENT
 from core.analysis.workspace.scope import AUTO, Answering, LatencyScope, Per, Percentile
 from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
@@ -42,6 +43,7 @@ from core.report import old_rule
 from core.report.changed import changes
 from core.report.data import FORMAT, VERSION, Verdict, record_data
 from core.report.gate_results import Given
+from core.report.staying import holding, stale, stays
 from core.stats.latency import Generation
 from core.store import Snapshot
 from core.views import text
@@ -237,7 +239,9 @@ class Held:
         """The result: that it holds, with today's numbers, or that it doesn't."""
         if self.holds:
             return answer(self.was, self.view)
-        return f"No longer holds: {self.was.chosen.stack}."
+        said = stays(self.was.data)
+        what = self.was.chosen.stack if said is None else f"stay with {said['incumbent']}"
+        return f"No longer holds: {what}."
 
 
 def _elsewhere(was: Recorded, asked: View, given: Given) -> pl.DataFrame:
@@ -261,6 +265,8 @@ def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collectio
         **asked.beside,
         "runs": () if "origin" in given else _runs_again(was, snapshot),
     }
+    if asked.incumbent is not None and asked.incumbent not in snapshot.runs(asked.collection)["run_id"]:
+        taken["incumbent"] = NO_INCUMBENT
     return replace(question, **{name: value for name, value in taken.items() if name not in given})
 
 
@@ -287,8 +293,11 @@ def broken(was: Recorded, asked: View, *, share: float = SHARE, least_pgs: float
 
     Returns:
         A row per reason: check ("gone", "limit", "unknown", "worse", "pgs"; for the old rule "dominated",
-        "another"), was, now, reason; no rows while the decision holds.
+        "another"; for a decision to stay those of `core.report.staying.stale`), was, now, reason; no rows
+        while the decision holds.
     """
+    if said := stays(was.data):
+        return _rows([*stale(said, asked)])
     row = today(was, asked.table)
     if row is None:
         return _rows([("gone", was.chosen.stack, "", "no run of this stack is in the workspace")])
@@ -302,6 +311,8 @@ def broken(was: Recorded, asked: View, *, share: float = SHARE, least_pgs: float
 
 def answer(was: Recorded, asked: View) -> str:
     """Say that a decision holds, with today's numbers, and the rule's choice today if it differs."""
+    if stays(was.data):
+        return holding(asked)
     table, row = asked.table, today(was, asked.table)
     if row is None:
         return ""

@@ -18,12 +18,13 @@ from core.report.files import pinned_link
 from core.report.gate import Held
 from core.report.gate_blocks import gate_blocks
 from core.report.page import as_text, block_data, made_of, workspace_data
+from core.report.staying import stays
 from core.views.link import elsewhere
 
 FORMAT = "clq-explorer/gate"
 VERSION = 1
 """Version of the JSON described in `gate.schema.json`: increases if a field changes meaning or is removed."""
-CODES: Mapping[str, int] = dict.fromkeys(("worse", "pgs", "another", "dominated"), 4) | {
+CODES: Mapping[str, int] = dict.fromkeys(("worse", "pgs", "another", "dominated", "switch", "retires"), 4) | {
     "": 0,
     "limit": 5,
     "gone": 6,
@@ -39,12 +40,17 @@ CHECKS: Mapping[str, str] = {
     "unknown": "what the limits ask for is known of it, or waived",
     "worse": "it is not surely worse than what the rule chooses by more than does not matter",
     "pgs": "its probability of good selection is what is asked for",
+    "retires": "no model of the stack that runs has ended, and no end was announced since",
+    "switch": "the rule says to stay with the stack that runs",
     "dominated": "no stack is as good in everything and better in something",
     "another": "no other stack would be chosen with a large probability",
 }
 """What is checked, by the cause of failure, in order."""
 OLD, NEW = ("dominated", "another"), ("worse", "pgs")
 """Checks made only by the rule until 0.2, and only by the current one."""
+CHECKED = {"elsewhere", "gone"}
+STAYING = CHECKED | {"retires", "switch"}
+"""Checks of a decision to stay with the stack that runs; those of `CHECKED` are made of every record."""
 _NO_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -154,6 +160,7 @@ def as_junit(held: Held, name: str) -> str:
     """
     findings = {row["check"]: row for row in held.findings.to_dicts()}
     others = {*(OLD if held.was.decided_by >= DECIDED_BY else NEW), *(() if held.given else ("elsewhere",))}
+    others |= CHECKS.keys() - STAYING if stays(held.was.data) else STAYING - CHECKED
     checks = {check: words for check, words in CHECKS.items() if check not in others}
     suites = Xml.Element("testsuites")
     suite = _suite(suites, name, tests=len(checks), failures=len(findings))

@@ -18,7 +18,9 @@ from core.api import open as open_store
 from core.cli.app import app
 from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError
+from core.views.ask import Given
 from core.views.blocks import Text
+from core.views.what_if.ending import deadlines
 from tests.stores import Lab
 from tests.views.made import BOOK
 
@@ -151,3 +153,46 @@ def test_a_stack_alone_has_nothing_to_switch_to(tmp_path: Path):
     alone = resolve(Question(incumbent="alone"), made.write(tmp_path / "s").read(), BOOK)
     with pytest.raises(InputError, match="only stack"):
         switch(alone)
+
+
+@pytest.mark.slow
+def test_a_decision_to_stay_holds_until_the_rule_says_switch_or_the_stack_is_gone(tmp_path: Path):
+    hits = {query: ["good"] if number % 2 else ["bad"] for number, query in enumerate(QUERIES)}
+    made = Lab().judge({query: {"good": 5, "bad": 1} for query in QUERIES})
+    made.run("small", final=hits, spec=SMALL)
+    bad = {query: ["bad"] for query in QUERIES}
+    made.run("bm25", final=bad, spec={"mode": "sparse", "sparse": "bm25"})
+    path = tmp_path / "s"
+    made.write(path)
+    call(path, "incumbent", "small")
+    call(path, "record", str(tmp_path / "r.json"))
+    record = json.loads((tmp_path / "r.json").read_text())
+    assert record["stay_or_switch"]["answer"] == "stay"
+    assert [end["model"] for end in record["stay_or_switch"]["retires"]] == ["voyage-3.5-lite"]
+    space = open_store(path).workspace("lab")
+    held = space.gate(tmp_path / "r.json")
+    assert held.holds
+    assert held.held.sentence.startswith("Holds: Stay with ")
+
+    old = {**record, "stay_or_switch": {**record["stay_or_switch"], "retires": []}}
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    assert space.gate(tmp_path / "old.json").findings["check"].to_list() == ["retires"]
+
+    made.run("large", final={key: ["good"] for key in QUERIES}, spec=LARGE).write(path)
+    later = space.gate(tmp_path / "r.json")
+    assert later.findings["check"].to_list() == ["switch"]
+    failed = CliRunner().invoke(app, ["--store", str(path), "gate", str(tmp_path / "r.json")])
+    assert failed.exit_code == 4, failed.output
+    call(path, "delete", "small")
+    assert space.gate(tmp_path / "r.json").findings["check"].to_list() == ["gone"]
+
+
+def test_what_ends_is_listed_and_said(view: View):
+    row_of = {each["name"]: each for each in moves(view).to_dicts()}
+    assert {each["retires"] for each in row_of.values()} == {"2027-12-01", None}
+    said = tuple(deadlines.draw(view, Given()))
+    assert said[0].sentence == "voyage-3.5-lite ends on 1 December 2027."
+    nothing = tuple(deadlines.draw(view.replace(incumbent=None), Given()))
+    assert nothing[0].sentence == "No stack is said to run today."
+    listed = json.loads(CliRunner().invoke(app, ["models", "--ending", "--format", "json"]).stdout)
+    assert {each["model"] for each in listed} >= {"voyage-3.5", "gpt-5"}

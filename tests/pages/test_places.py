@@ -58,6 +58,7 @@ CANNOT_FILL = {
     "diagnostics/live quality": "No queries with a date yet.",
     "diagnostics/recall": "No stack of this workspace was asked perturbed queries.",
     "what_if/steps": "No stack is said to run today.",
+    "what_if/deadlines": "No stack is said to run today.",
     "what_if/stay or switch": "No stack is said to run today.",
 }
 """Places that the demo has nothing for, with what they say."""

@@ -55,6 +55,7 @@ SELDOM = {
         "what_if/router",
         "what_if/stay or switch",
         "what_if/steps",
+        "what_if/deadlines",
         "what_if/few grades",
         "curves/cut-off methods",
         "curves/cut-off table",

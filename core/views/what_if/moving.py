@@ -34,10 +34,11 @@ MOVES = cols.Rows(
     "difference_high",
     cols.share("p_better", "chance that it is better"),
     cols.usd("once_usd", "$ once", "Empty = not known."),
+    cols.text("retires", "first end", "When the first of its models ends, as far as announced."),
 )
 
 
-def _asked(view: View, ask: Ask) -> View:
+def asked_terms(view: View, ask: Ask) -> View:
     """Ask for the terms that a move is judged by; terms that the question states hold if none is answered."""
     answers: dict[str, float | None] = {}
     first, *rest = declared(Terms).items()
@@ -60,10 +61,10 @@ def _number(ask: Ask, field: Declared) -> float | None:
 @section("stay or switch", "Is a move from the stack that runs today worth it?", incumbent_known)
 def staying(view: View, ask: Ask) -> Blocks:
     """Yield whether to keep the deployed stack, and what a move to the best alternative costs."""
-    view = _asked(view, ask)
+    view = asked_terms(view, ask)
     move = stay_or_move(view)
     if move is None:
-        yield from _unmarked()
+        yield from unmarked()
         return
     yield Answer(*sentences(move, view.quality.name))
     yield Cards(_cards(move, view.quality.name))
@@ -74,7 +75,8 @@ def staying(view: View, ask: Ask) -> Blocks:
     yield Fold("The rule", (Text(RULE, "caption"),))
 
 
-def _unmarked() -> Blocks:
+def unmarked() -> Blocks:
+    """Yield that no stack is said to run today, and how to say which does."""
     yield Answer("No stack is said to run today.", NOTHING)
     yield Way("decision", "Mark it on Decision")
 
@@ -131,14 +133,19 @@ def _months(move: Switch) -> go.Figure | None:
 @section("steps", "What does each step away from the running stack buy?", incumbent_known)
 def steps(view: View, ask: Ask) -> Blocks:
     """Yield the gain of a setting, a new index and re-embedding, stack by stack."""
-    view = _asked(view, ask)
+    view = asked_terms(view, ask)
     if view.incumbent is None or view.table.height < 2:
-        yield from _unmarked()
+        yield from unmarked()
         return
     rows = moves(view)
-    shown = rows.with_columns(step=pl.col("step").replace_strict(STEP_WORDS, default=STEP_WORDS[None]))
+    shown = in_words(rows)
     yield Answer(_best_steps(rows), f"Runs today: {view.running_name}.")
     yield Table(MOVES.frame(shown.to_dicts()), MOVES)
+
+
+def in_words(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of `moves` with the step in words."""
+    return rows.with_columns(step=pl.col("step").replace_strict(STEP_WORDS, default=STEP_WORDS[None]))
 
 
 def _best_steps(rows: pl.DataFrame) -> str:
