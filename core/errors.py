@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 _MOST = 200  # Characters of a part of a message
-_LEAST = 3  # Characters from which on the beginning of a name says which is meant
-_FEW = 3  # Names that one sees at a glance, so that the nearest is not named
+_LEAST = 3  # Least characters of a beginning that identify a name
+_FEW = 3  # Number of names that are seen at a glance, so that the nearest is not named
 
 
 def cut(text: str, most: int = _MOST) -> str:
@@ -24,7 +24,7 @@ def cut(text: str, most: int = _MOST) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the known name that was most likely meant, or "" if none is similar.
 
-    The shortest that begins with it is, where the spelling of none comes close.
+    If no spelling comes close, it is the shortest known name that begins with the given one.
     """
     folded, short = {each.casefold(): each for each in known}, cut(name).casefold()
     begins = sorted((each for each in folded if len(short) >= _LEAST and each.startswith(short)), key=len)
@@ -88,7 +88,7 @@ class UnknownNameError(ClqError):
 
 
 def _listed(name: str, known: Sequence[str]) -> str:
-    """List as many of the existing names as fit, and the nearest one where there are many."""
+    """List as many existing names as fit, and name the nearest one if there are many."""
     shown: list[str] = []
     room = _MOST - 60
     for each in known[:12]:

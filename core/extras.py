@@ -80,7 +80,7 @@ def installing(requirements: str) -> str:
 
 
 def _origin() -> str:
-    """Return where the installed wheel came from, as a requirement says it; "" = a package index."""
+    """Return the origin of the installed wheel in the form of a requirement; "" = a package index."""
     with suppress(PackageNotFoundError, ValueError):
         told = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
         return f" @ {told['url']}" if isinstance(told, dict) and told.get("url") else ""

@@ -33,7 +33,7 @@ def replacing(path: Path, *, mark: str = "") -> Iterator[Path]:
         mark: Part of the temporary name, for holders of a lock; by default unique.
 
     Yields:
-        The place to write to. It does not exist, and if it does not in the end, nothing is replaced.
+        The path to write to, which does not exist yet; if nothing is written there, nothing is replaced.
     """
     draft = path.with_name(f".{path.name}.{mark or token_hex(4)}")
     try:

@@ -32,4 +32,4 @@ def usual_store() -> Path:
 
 DEFAULT_STORE = usual_store()
 USUAL_STORE = "./clq-store if it is there, else the user's data folder" if INSTALLED else "data/store"
-"""Where the store is by default, in words."""
+"""The default location of the store, in words."""

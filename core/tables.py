@@ -1,7 +1,7 @@
-"""The schemas of the tables of numerous, uniform records, one row each.
+"""The schemas of tables, whose rows are numerous and uniform records.
 
 Queries, passages, judgements, rankings, timings, usage, aggregates and the like are rows of Polars frames
-whose schema is declared here once; the store, the importers and the pipeline all speak these frames.
+whose schema is declared here once; the store, the importers and the pipeline all exchange these frames.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Axis:
 
     @property
     def asks(self) -> str:
-        """Return its limit as the label of a field: ``Harm at most``."""
+        """Return the label of a field for the limit: ``Harm at most``."""
         return f"{self.word[:1].upper()}{self.word[1:]} at {self.side}"
 
     @property

@@ -137,8 +137,8 @@ def _reach(deviations: Floats, first: NDArray[np.intp], units: int) -> Floats:
     that is right on every query is not taken to be free of noise.
 
     Args:
-        deviations: [S, B], drawn.
-        units: Number of queries, or clusters of them, that were drawn from.
+        deviations: [S, B], the draws.
+        units: Number of queries, or clusters of them, behind the draws.
     """
     shared = deviations[first].mean(axis=0)
     variance = shared.var() + (deviations - shared).var(axis=1)

@@ -172,7 +172,7 @@ def chances(
         rule: "quality" takes the best quality; "cost" minimises cost, then takes the best quality; "latency"
             the best quality within the jitter band of the fastest.
         resamples: Number of resamples; with judge noise as many as it has.
-        seed: Of the resampling; the same seed draws the same queries as every other interval here.
+        seed: Seed of the resampling; the same seed draws the same queries as every other interval here.
 
     Returns:
         The shares. The frontier compares cost and latency if any stack has them.
@@ -288,7 +288,7 @@ def feasible_in(
     *,
     known: Mapping[str, Mask],
 ) -> Mask:
-    """Return which stacks meet the limits in each resample [S, B], of those known on every required axis.
+    """Return which stacks meet the limits in each resample [S, B], among those known on every required axis.
 
     If none of the drawn queries was timed on a stack, it meets no limit on its latency.
     """

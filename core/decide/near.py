@@ -145,7 +145,7 @@ def _changed(table: pl.DataFrame, change: tuple[int, Axis, float], rows: Mask, n
 
     Args:
         change: The row, its axis and the value.
-        noise: Share of the row's value within which others of these rows stay with it at a limit.
+        noise: Share of the row's value within which other rows share its side of a limit.
     """
     row, axis, value = change
     values = axis.read(table)

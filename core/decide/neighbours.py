@@ -82,7 +82,7 @@ def neighbours(
 
 
 def _steps(levels: pl.DataFrame, here: _Stack, place: int) -> Iterator[_Stack]:
-    """Yield stacks with another value of an axis, among those of stacks that have the same axes as this one.
+    """Yield stacks with another value of an axis, taken from stacks that have the same axes as this one.
 
     Values that were only seen together change together, in the step of the first of them.
     """
@@ -115,7 +115,7 @@ class _Effects:
     freedom: int
 
     def guess(self, stack: _Stack) -> tuple[float, float]:
-        """Return a stack's figure and the standard error of one new value of it."""
+        """Return a stack's predicted figure, and its standard error for one new stack."""
         point = np.zeros(len(self.sizes))
         point[[0, *(self.columns[place, value] for place, value in enumerate(stack))]] = 1.0
         return float(point @ self.sizes), self.residual * float(np.sqrt(1 + point @ self.spread @ point))

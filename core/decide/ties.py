@@ -76,7 +76,7 @@ class Paired:
 
         Returns:
             The ends of Student's interval of the paired difference over the queries that both have, or their
-            clusters. On fewer than `CLUSTERS` of these infinite, unless both have the same value on each.
+            clusters; infinite on fewer than `CLUSTERS` of these, unless both have the same value on each.
         """
         gaps = sign * (self.values[best] - self.values[rows])
         moved = sign * (shift[best] - shift[rows])

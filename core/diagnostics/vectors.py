@@ -1,4 +1,4 @@
-"""How close an embedder keeps perturbed queries to their intent (CLQ paper §4.4, Tables 12, 13)."""
+"""Measures how close an embedder keeps perturbed queries to their intent (CLQ paper §4.4, Tables 12, 13)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Merge grades by hand with existing ones: one golden set of both, which names its parents.
 
-If both grade a place, the grade by hand counts. Nothing is lost: the parents stay unchanged.
+If both grade the same place, the grade by hand counts. Nothing is lost: the parents stay unchanged.
 """
 
 from __future__ import annotations

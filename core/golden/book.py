@@ -280,7 +280,7 @@ class Book:
             seal(db)
 
     def copy_to(self, target: Path) -> int:
-        """Copy the book as it is now, while others go on judging; the target appears whole.
+        """Copy the present book while others continue to judge; the target appears in one step.
 
         Returns:
             How many keystrokes the copy holds; 0, and no copy, if there is no book.

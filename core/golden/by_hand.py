@@ -48,7 +48,7 @@ OF_FIVE = 5  # Passages that are ordered at once
 
 
 def draw(pool: pl.DataFrame, sampling: Sampling, n: int, seed: str) -> list[tuple[str, str]]:
-    """Draw passages and put them in judging order: query by query, both shuffled.
+    """Draw passages and arrange them for judging: query by query, with queries and passages shuffled.
 
     Args:
         pool: query_id, passage_id, grade (null = unjudged), stacks (how many rank it in their Top-K),

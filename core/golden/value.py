@@ -1,6 +1,6 @@
 """Value of judging: which passages' grades could change the choice, and how many queries each is worth.
 
-An unjudged passage counts as nothing, its minimum. Its likely grade is estimated from judged passages at
+An unjudged passage counts as 0, its minimum. Its likely grade is estimated from judged passages at
 similar ranks of the same stacks. Worlds are drawn: other queries (bootstrap), and a grade for
 every unjudged passage. A passage's chance is how often the best stack changes if its grade alone
 is redrawn. Its value is this chance times the queries saved: how many further queries would narrow the

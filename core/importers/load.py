@@ -180,7 +180,7 @@ def _matches(archive: Archive, options: Options) -> tuple[list[_Match], dict[str
 def _nothing(archive: Archive, errors: Mapping[str, InputError]) -> InputError:
     """Explain why nothing in a folder or an archive can be read.
 
-    The reason is what is wrong with a file, or what the files are.
+    It names what is wrong with a file, or which kinds of files were found.
     """
     known = [error for error in errors.values() if not error.found.startswith(_UNKNOWN)]
     if len(errors) == 1 or known:

@@ -243,7 +243,7 @@ _ELSEWHERE_WRITTEN = re.compile(r"(?P<name>[A-Za-z]+(?:_[A-Za-z]+)*?)(?:_cut)?(?
 def translated(text: str) -> Measure | None:
     """Return the measure behind a name of trec_eval, pytrec_eval or ranx: ``ndcg_cut_10``, ``recall_100``.
 
-    Without a cutoff, as in ``map``, the measure has none either. None if it is no such name.
+    Without a cutoff, as in ``map``, the measure has none either. The result is None for any other name.
     """
     match = _ELSEWHERE_WRITTEN.fullmatch(text.strip())
     bare = _bare(match["name"]) if match else ""
@@ -254,7 +254,7 @@ def translated(text: str) -> Measure | None:
 
 
 def understood(text: str) -> Measure:
-    """Read one measure as it is written here, or as trec_eval, pytrec_eval and ranx call it.
+    """Read one measure in the notation used here, or by its name in trec_eval, pytrec_eval and ranx.
 
     Raises:
         UnknownNameError: If the name or a parameter is not declared.

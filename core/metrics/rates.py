@@ -2,9 +2,9 @@
 
 The divisor is K even if the ranking is shorter: an empty slot is neither good, nor harmful, nor unjudged.
 
-PROC and %PROC: what the best ordering of the candidate pool reaches, and how much of it is reached.
+PROC is what the best ordering of the candidate pool reaches, and %PROC the share of it that is reached.
 
-Pool-restricted oracle ceiling (arXiv:2511.09545 §5.1, A.8). The denominator stays the ideal of the whole
+PROC is a pool-restricted oracle ceiling (arXiv:2511.09545 §5.1, A.8). Its denominator is the ideal of the whole
 golden set. So PROC below 1 is evidence that retrieval never offered, and PROC above the actual value is
 evidence that was offered but ordered too low:
 1 = actual + ordering headroom (PROC − actual) + retrieval headroom (1 − PROC).

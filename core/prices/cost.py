@@ -96,7 +96,7 @@ def mean_usage(usage: pl.DataFrame) -> pl.DataFrame:
     """Average the usage of a query, by run, stage, item and unit.
 
     Usage with a query is averaged over the queries that have it (a query that skipped a stage records 0);
-    usage without one is the mean over the run already.
+    usage without a query already is the mean over the run.
 
     Args:
         usage: Rows of the table "usage".

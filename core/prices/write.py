@@ -215,7 +215,7 @@ def write_book(
     """Write a price book as one file; readers see either the old file or the new one, never a part.
 
     Args:
-        name: Of the book, and of the file.
+        name: Name of the book, and of the file.
         extends: The book that it inherits the other prices from.
         replace: Whether a file of that name may be replaced.
 

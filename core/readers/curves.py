@@ -1,10 +1,10 @@
 """Score against k: the points of every reader's curve, gains over the closed book, slices by gold passages.
 
-Rows are those of the table "answer_scores". Scores are put on 0 to 100 points; passes and judges of one
+Rows are those of the table "answer_scores". Scores are scaled to 0 to 100 points; passes and judges of one
 answer are averaged first, so that an interval over queries is one over queries. A row without a query is an
 imported mean without its answers: it is used unchanged, and only if there are no answers.
 
-Dollars per correct answer, by the number of passages sent (metrics.md §11).
+It also gives dollars per correct answer, by the number of passages sent (metrics.md §11).
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def response(rows: pl.DataFrame, seed: int, alike: Alike = singly) -> pl.DataFra
         rows: As in `effects`, like the rest.
 
     Returns:
-        harm (0 = none, `MOST` = so many or more), value, low, high, answers.
+        harm (0 = none, `MOST` = that many or more), value, low, high, answers.
     """
     capped = rows.with_columns(pl.col("harm").clip(0, MOST).cast(pl.Int64).alias("dose"))
     counts = dict(capped.group_by("dose").len().iter_rows())

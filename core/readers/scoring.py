@@ -2,7 +2,7 @@
 
 F1, exact match and substring are RAGGED's (its reader/evaluate_top_k.py and evaluation/eval_downstream.py,
 after KILT and SQuAD): number words become digits, then lower case, no punctuation, no a/an/the; the best over
-the gold answers counts. Two differences, where the tool rewards silence or stops: an empty answer
+the gold answers counts. It differs in two points, in which the tool rewards silence or stops: an empty answer
 is a substring of nothing, and number words that do not form a number stay unchanged.
 """
 

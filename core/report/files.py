@@ -101,8 +101,8 @@ def pinned_link(view: View, dashboard: str) -> str:
 def command(view: View) -> str | None:
     """Return the command line that decides a case; None if there is none.
 
-    There is none if many runs would have to be named, if incomparable runs were left out in
-    another way than the command does, or if the latency includes the generator, whose model has separate
+    There is none if many runs would have to be named, if incomparable runs were left out
+    differently than by the command, or if the latency includes the generator, whose model has separate
     settings.
     """
     asked = question(view)

@@ -196,7 +196,7 @@ def record_of(path: Path) -> Recorded:
 
 @dataclass(frozen=True)
 class Held:
-    """A recorded decision beside today's question and store."""
+    """A recorded decision, compared with today's question and store."""
 
     was: Recorded
     view: View  # today's, with the recorded question or another one
@@ -465,7 +465,7 @@ def waived(was: Recorded, asked: View, names: Collection[str]) -> tuple[View, tu
 
 
 def _dominated(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
-    """Return the best stack that dominates the chosen one, if none did; its own versions are left out."""
+    """Return the best stack that now dominates the chosen one, if none did before, except its own versions."""
     on = old_rule.frontier_rows(asked)
     before = was.chosen.run_id in {stack.run_id for stack in was.frontier}
     if row in on or not before or not asked.decision.feasible[row]:

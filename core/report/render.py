@@ -116,7 +116,7 @@ def environment(form: str) -> Environment:
 
 
 def _isolated(value: object) -> object:
-    """Return others' texts isolated, so that they cannot reverse the text direction; own markup as it is."""
+    """Return others' texts isolated, so that they cannot reverse the text direction; own markup unchanged."""
     return isolated(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

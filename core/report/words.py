@@ -159,7 +159,7 @@ def _share(value: float | None) -> str:
 
 
 def _repeats(data: Data) -> str:
-    """Say what a PGS is a share of, or why there is none."""
+    """Say which resamples a PGS counts, or why there is none."""
     if data["chosen"]["pgs"] is None:
         return str(data["chosen"]["pgs_unknown"])
     return f"{data['resamples']:,} simulated repeats"

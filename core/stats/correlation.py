@@ -12,7 +12,7 @@ overlap@K = |Top-K of one ∩ Top-K of the other| / the longer of the two lists,
 Rank-biased overlap (RBO) weighs the first ranks more.
 Kendall's tau-b over the shared passages of the two Top-K (Kendall 1945, Biometrika 33). Ranks of one list
 never tie, so tau-b = (concordant − discordant) / all pairs. Fewer than two shared passages have no order.
-The two do not mix: a low overlap says nothing about the order, and the other way round.
+The two are independent: a low overlap says nothing about the order, and vice versa.
 """
 
 from __future__ import annotations

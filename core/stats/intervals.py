@@ -358,7 +358,7 @@ def without_one(sample: Sample) -> Floats:
 
 
 def _acceleration(left_out: Floats) -> Floats:
-    """Return skewness of the jackknife values, over six: [P, Q] to [P]; 0 where they do not vary."""
+    """Return a sixth of the skewness of jackknife values: [P, Q] to [P]; 0 if they do not vary."""
     known = ~np.isnan(left_out)
     n = np.maximum(known.sum(axis=1), 1)
     middle = np.sum(left_out, axis=1, where=known) / n
@@ -372,8 +372,8 @@ def _acceleration(left_out: Floats) -> Floats:
 def quantile_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int] | None:
     """Return ranks of the order statistics that bracket a quantile with at least the wanted coverage.
 
-    Equal tails where both exist. Where one bound would fall outside the sample, the extreme value takes its
-    place and the other tail gives up what that cost, so the coverage is kept.
+    The tails are equal if both exist. If one bound falls outside the sample, the extreme value replaces it
+    and the other tail shrinks by as much, so that the coverage is kept.
     """
     spare = 1 - level
     lower, upper = _binomial_quantile(n, q, spare / 2), _binomial_quantile(n, q, 1 - spare / 2) + 1

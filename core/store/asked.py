@@ -21,7 +21,7 @@ BATCH_ROWS = 2048
 
 
 class RefusedError(Exception):
-    """Something is wrong with the SQL: a kind of problem, and DuckDB's message."""
+    """The SQL was refused, with the kind of problem and DuckDB's message."""
 
 
 def prepared(folder: Path, given: dict[str, Any]) -> duckdb.DuckDBPyConnection:

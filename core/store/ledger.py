@@ -157,7 +157,7 @@ class Ledger:
         )
 
     def mark(self, run_id: str) -> None:
-        """Record that the stack of a run is the one that runs today, in place of the collection's other."""
+        """Record that a run's stack runs today, replacing the collection's previous one."""
         if run_id not in (known := self.ids("run")):
             raise UnknownNameError("run", run_id, known)
         marked = self._marked_beside(run_id)
@@ -165,7 +165,7 @@ class Ledger:
         self._events(INCUMBENT, [run_id] if run_id not in marked else [], "added")
 
     def unmark(self, collection_id: str) -> None:
-        """Record that no stack of a collection is said to run today."""
+        """Record that none of a collection's stacks is known to run today."""
         self._events(INCUMBENT, self._marked(collection_id), "removed")
 
     def _marked(self, collection_id: str) -> list[str]:

@@ -70,7 +70,7 @@ def pairs(read: Weighable, threshold: float) -> pl.DataFrame:
 
 
 def by_kind(view: View, read: Weighable, weights: Floats, values: Floats) -> pl.DataFrame:
-    """Tune weights for each kind of question alone, beside common weights: the largest gain first.
+    """Tune weights per kind of question, and compare them with common weights, the largest gain first.
 
     Args:
         weights: [W, C] to choose from.

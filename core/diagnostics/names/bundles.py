@@ -232,7 +232,7 @@ def _each(change: Callable[[str], str], texts: Texts) -> Texts:
 
 
 def in_ascii(some: Sequence[Texts]) -> dict[str, list[Texts]]:
-    """Return ASCII-only bundles, unchanged and with accents (of which they have none) removed."""
+    """Return the ASCII-only bundles, unchanged and with (non-existent) accents removed."""
 
     def folded(text: str) -> str:
         return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()

@@ -255,7 +255,7 @@ def asked_margins(
     embed_queries: Embed,
     embed_passages: Embed,
 ) -> pl.DataFrame:
-    """Measure D_name with the questions unchanged, and put into other forms.
+    """Measure D_name with the questions unchanged, and with them perturbed.
 
     Args:
         ways: Functions that perturb the questions, by the name of the perturbation.

@@ -90,7 +90,7 @@ class Places:
 
 
 class Sizes:
-    """How much to send in one call to an unknown machine; thread-safe.
+    """The size of calls to an unknown machine, learned from their speed; thread-safe.
 
     The size starts small, doubles while calls are quick, shrinks when they are slow, and never returns to a
     size that was too much.

@@ -47,7 +47,7 @@ class Reranked:
 
 
 class Reranker(Model, ABC):
-    """Scores passages for a query.
+    """A model that scores passages for a query.
 
     A subclass sets the attributes and implements `score_batch`; splitting, the journal, order and checks are
     done here.
