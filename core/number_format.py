@@ -235,7 +235,7 @@ def cost(value: float | None, least: float | None, missing: str | None, written:
 
 
 def cost_of_many(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Return a row's cost without its unit, and the number of queries that it is for: ``1,000`` or ``million``."""
+    """Return a row's cost without its unit, and the number of queries it is for: ``1,000``, ``million``."""
     return cost_of(row, bare=True), CostUnit.of(row).many
 
 

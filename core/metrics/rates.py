@@ -4,8 +4,8 @@ The divisor is K even if the ranking is shorter: an empty slot is neither good, 
 
 PROC is what the best ordering of the candidate pool reaches, and %PROC the share of it that is reached.
 
-PROC is a pool-restricted oracle ceiling (arXiv:2511.09545 §5.1, A.8). Its denominator is the ideal of the whole
-golden set. So PROC below 1 is evidence that retrieval never offered, and PROC above the actual value is
+PROC is a pool-restricted oracle ceiling (arXiv:2511.09545 §5.1, A.8). Its denominator is the ideal of the
+whole golden set. So PROC below 1 is evidence that retrieval never offered, and PROC above the actual value is
 evidence that was offered but ordered too low:
 1 = actual + ordering headroom (PROC − actual) + retrieval headroom (1 − PROC).
 The convention of the pool ("dense@50", "rrf100@100", …) is part of the number.

@@ -465,7 +465,7 @@ def waived(was: Recorded, asked: View, names: Collection[str]) -> tuple[View, tu
 
 
 def _dominated(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
-    """Return the best stack that now dominates the chosen one, if none did before, except its own versions."""
+    """Return the best stack that dominates the chosen one, if none did before, except its versions."""
     on = old_rule.frontier_rows(asked)
     before = was.chosen.run_id in {stack.run_id for stack in was.frontier}
     if row in on or not before or not asked.decision.feasible[row]:
