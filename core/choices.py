@@ -28,7 +28,7 @@ class Choice:
     flag: str = ""  # the option of a command, if it differs from the field's name
     title: str = ""  # the heading above its field, if it isn't the word
     metavar: str = ""  # the name of its value in a command, if the type does not give it
-    step: float | None = None  # of one click in its field; None = 1, or a hundredth
+    step: float | None = None  # step of one click in its field; None = 1, or a hundredth
     whole: bool = False  # whether only whole numbers make sense
     money: bool = False  # whether it is in dollars per 1,000; a URL gives these with their unit: 0.2per1M
     needs: str = ""  # the field without which it has no meaning

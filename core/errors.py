@@ -215,5 +215,5 @@ def told(error: BaseException | str, otherwise: ClqError) -> ClqError:
     said = refusal(OSError(number, "")) if number else None
     if said is None:
         return otherwise
-    full = number in (errno.ENOSPC, errno.EDQUOT)  # which isn't the fault of the file that was read
+    full = number in (errno.ENOSPC, errno.EDQUOT)  # this is not the fault of the file that was read
     return DiskError(said.found, where="" if full else otherwise.where, do=said.do)

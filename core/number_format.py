@@ -82,7 +82,7 @@ UNIT = ("cost_shown_per", "cost_digits")
 
 @dataclass(frozen=True, slots=True)
 class CostUnit:
-    """How every page of a workspace writes costs: per how many, and how precisely."""
+    """The form in which every page of a workspace writes costs: per how many, and how precisely."""
 
     million: bool = False  # per million, otherwise per 1,000
     digits: int = 2  # minimum of significant digits, so that most different costs are written differently
@@ -106,7 +106,7 @@ class CostUnit:
 
     @property
     def said(self) -> tuple[int, int]:
-        """Its values of `UNIT`."""
+        """The values of the columns in `UNIT`."""
         return _MILLION if self.million else 1000, self.digits
 
     @property

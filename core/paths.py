@@ -1,4 +1,4 @@
-"""Where the product's own files and its users' files are."""
+"""Locations of the product's own files and of its users' files."""
 
 from __future__ import annotations
 

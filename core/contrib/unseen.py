@@ -84,7 +84,7 @@ PAIRS = cols.Rows(
 class Unseen:
     """An estimate, from some lists, of the relevant passages that nobody judged."""
 
-    names: tuple[str, ...]  # of the lists
+    names: tuple[str, ...]  # names of the lists
     known: int  # judged relevant passages
     queries: int  # queries with one
     judged: float  # judged share of the lists, 0..1

@@ -30,13 +30,13 @@ class Axis:
     column: str  # its column of the stack table
     word: str  # its name in a sentence
     article: str = ""  # article before it, with a blank
-    unit: str = ""  # of its numbers; "" for a share
+    unit: str = ""  # unit of its numbers; "" for a share
     unit_words: str = ""  # the unit written out
     # A number with its unit, for people; says so if it is unknown
     written: Callable[[float | None], str] = score
     pattern: str = "{}"  # where the digits of a number go beside its unit
     factor: int = 1  # the factor that its numbers are multiplied by when written
-    decimals: int = 3  # of an amount of `least` or more; a smaller one has `digits` significant ones
+    decimals: int = 3  # decimals from `least` on; smaller amounts have `digits` significant ones
     least: float = 0.001  # see `decimals`
     digits: int = 2  # see `decimals`
     higher_is_better: bool = False  # which direction is good
@@ -45,7 +45,7 @@ class Axis:
     limit: str  # the name of its limit everywhere: in URLs, commands, records, reasons, as a field
     limit_word: str  # the limit in a sentence
     missing: str  # how to describe a stack whose number is unknown
-    remedy: str  # what to do about that
+    remedy: str  # what to do about a missing number
     # The column of its lower bound when it is unknown; "" = there is none
     bound: str = ""
 
@@ -296,7 +296,7 @@ _MEANT: Mapping[str, str] = {
     },
     **FORMER,
 }
-"""What a limit may be called by who does not know its name: that of its axis, its column, its former name."""
+"""Other names that a limit is accepted under: those of its axis and its column, and its former name."""
 
 
 def nearest_setting(name: str, known: Iterable[str]) -> str:

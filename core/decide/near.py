@@ -37,7 +37,7 @@ class Turn:
     """A change after which another stack is chosen."""
 
     of: int  # row whose number changes: the runner-up's (it gets better) or the chosen one's (it gets worse)
-    axis: Axis  # which number
+    axis: Axis  # the axis of the number
     now: float | None  # its value, in the axis's unit
     # The nearest value at which the choice has turned; None = no value within reach turns it
     then: float | None
@@ -164,10 +164,10 @@ _DIGITS = 17  # Significant digits that tell any two numbers apart
 class NearMiss:
     """A stack that one limit alone excludes."""
 
-    row: int  # of the table
-    axis: Axis  # whose limit
+    row: int  # its row of the table
+    axis: Axis  # the axis of the limit
     value: float  # the stack's value there, in the axis's unit
-    over: float  # by how much that breaks the limit; above 0
+    over: float  # excess of that value over the limit; above 0
     # Its gain in quality over the chosen stack; None if nothing is chosen
     gain: float | None
     set_to: float  # the nearest round limit that admits it

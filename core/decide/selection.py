@@ -1,4 +1,4 @@
-"""How good a choice is, and what the others would bring (metrics.md §9).
+"""Assessment of a choice, and of what the alternatives would bring (metrics.md §9).
 
 Probability of good selection (PGS): the share of draws in which the shipped stack is feasible and no more
 than the indifference zone below the best feasible one. Cheaper and faster stacks are offered with their
@@ -36,7 +36,7 @@ DECIDED_BY = 2
 class Alternative:
     """A feasible stack that is cheaper or faster than the shipped one."""
 
-    row: int  # of the table
+    row: int  # its row of the table
     # Quality minus the shipped one's: below 0 is worse, whatever the direction of the measure
     difference: float
     low: float | None  # its 95 % interval over the queries of both; None if only averages are known
@@ -55,11 +55,11 @@ class Alternative:
 class Price:
     """The extra cost of the next better stack on a frontier."""
 
-    row: int  # of the table
+    row: int  # its row of the table
     than: int  # the one before it on the frontier
-    gain: float  # of quality, above 0 is better
+    gain: float  # gain in quality; above 0 is better
     more: float  # $ per 1,000 queries, or ms
-    per_step: float  # the same per `STEP` of quality
+    per_step: float  # the price per `STEP` of quality
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class Assessment:
     # Row that is most often the best if the shipped stack isn't a good selection; the cheapest of equals
     rival: int | None
     alternatives: tuple[Alternative, ...]
-    prices: Mapping[str, tuple[Price, ...]]  # by the key of the axis that pays: cost, latency
+    prices: Mapping[str, tuple[Price, ...]]  # prices by the key of the axis that pays: cost, latency
     decided_by: int = DECIDED_BY
 
 
@@ -174,7 +174,7 @@ def _ahead(numbers: Numbers, decision: Decision, chosen: int) -> bool:
     others = others[others != chosen]
     if not len(others) or numbers.places[chosen] < 0 or not numbers.singly(others).all():
         return False
-    nearest = others[[int(numbers.merit[others].argmax())]]  # which usually decides, at little cost
+    nearest = others[[int(numbers.merit[others].argmax())]]  # this one usually decides, at little cost
     return all(
         bool((numbers.better_by(chosen, rows, (1 - LEVEL) / 2)[0] > ROUNDING).all())
         for rows in (nearest, others)

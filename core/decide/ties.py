@@ -36,7 +36,7 @@ class Paired:
 
     run_ids: Sequence[str]  # [S], the stacks
     values: Floats  # [S, Q]; NaN = not applicable. A stack without any value is unknown.
-    seed: int = SEED  # of the resampling
+    seed: int = SEED  # seed of the resampling
     clusters: Labels | None = None  # [Q], a number per query, equal within a group; None = independent
     _placed: list[tuple[pl.Series, Rows]] = field(default_factory=list, init=False, repr=False)
 
@@ -175,7 +175,7 @@ class Numbers:
 
     quality: Floats
     merit: Floats
-    sign: float  # of the merit relative to the quality: 1, or −1 if lower is better
+    sign: float  # sign of the merit relative to the quality: 1, or −1 if lower is better
     latency: Floats
     cost: Floats
     prompt: tuple[Floats, ...]

@@ -27,8 +27,8 @@ class Grades:
     """The contents of a golden set."""
 
     golden: GoldenSet
-    judgements: pl.DataFrame  # of whole passages: frame of `TABLES["judgements"]`
-    spans: pl.DataFrame  # of places of documents: frame of `TABLES["spans"]`
+    judgements: pl.DataFrame  # grades of whole passages: frame of `TABLES["judgements"]`
+    spans: pl.DataFrame  # grades of places in documents: frame of `TABLES["spans"]`
 
 
 @dataclass(frozen=True, slots=True)

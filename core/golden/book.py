@@ -31,7 +31,7 @@ Mode = Literal["grade", "order", "settle", "answers"]
 """What to do with the cards: grade each, put five in order, settle disagreements of two judges, or grade
 answers, whose passage id is the key of the answer, see `answers.named`."""
 Said = Mapping[int, tuple[Literal["grade", "position"], int | None]]
-"""By the position of a card: the column and its new number; None = skipped."""
+"""Changes by the position of a card: the column and its new number; None = skipped."""
 
 _VERSION = 2
 _FACTS = "facts"  # The act of a keystroke that records the facts in a passage

@@ -81,7 +81,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worth:
-    """What judging may gain."""
+    """The possible gains from judging."""
 
     best: Floats  # [S], share of the worlds in which each stack is the best; equal bests share one
     means: Floats  # [S, W], each stack's mean in every world; NaN if the measure applies to no query
@@ -165,7 +165,7 @@ def _means(field: Contest, scoring: Scoring, waiting: tuple[Whole, Whole, Whole]
     values = scoring(field.grades, field.counts)
     sums, counts = (drawn @ part.T for part in (np.nan_to_num(values), ~np.isnan(values)))
     touched = np.unique(query)
-    place = np.full(field.pairs.height + 1, _EMPTY)  # of a pair among the unjudged ones; the last is no pair
+    place = np.full(field.pairs.height + 1, _EMPTY)  # index among the unjudged pairs; the last is no pair
     place[open_] = np.arange(len(open_))
     slots, held = place[field.slots[:, touched]], field.grades[:, touched]
     at = np.searchsorted(touched, query)

@@ -59,13 +59,13 @@ class Sample:
     references: Sequence[str | None] | None = None
     reference_ids: Sequence[str | None] | None = None
     right: Sequence[str] | None = None
-    first_token_ms: float | None = None  # of the answer
-    scores: Sequence[float | None] = ()  # of the contexts
+    first_token_ms: float | None = None  # time to the first token of the answer
+    scores: Sequence[float | None] = ()  # scores of the contexts
     values: Mapping[str, float | None] = field(default_factory=dict)  # measure → value
     judges: Mapping[str, str] = field(default_factory=dict)  # measure → the model that judged
     signals: dict[str, float] = field(
         default_factory=dict
-    )  # of the table "signals", such as when it was asked
+    )  # figures for the table "signals", such as when it was asked
     times: dict[str, float] = field(default_factory=dict)  # stage → milliseconds
     used: dict[tuple[str, str, str], float] = field(default_factory=dict)  # (stage, item, unit) → amount
 

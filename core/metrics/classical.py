@@ -38,7 +38,7 @@ class Relevant:
     found: Tally  # how many of them are in Top(K), or in the best K candidates, at every K
     judged: Judged  # judgements of the queries
     least: int  # the grade from which on a passage is relevant
-    values: Values  # of the measure's parameters
+    values: Values  # values of the measure's parameters
 
     @property
     def slots(self) -> Floats:

@@ -316,7 +316,7 @@ STAGE_INPUTS: Mapping[str, tuple[str, ...]] = {
 class Swing:
     """The effect of one input on the monthly bill."""
 
-    field: str  # of `CostInputs`; "price" for a price
+    field: str  # a field of `CostInputs`, or "price" for a price
     item: str  # the priced item; "" for an amount, like its unit
     unit: str
     value: float  # the current value; a price for its own number of units
@@ -328,7 +328,7 @@ class Swing:
 
     @property
     def width(self) -> float:
-        """By how many dollars the bill moves from one end of the range to the other."""
+        """Difference of the bill between the ends of the range, in dollars."""
         return abs(self.high_usd - self.low_usd)
 
 

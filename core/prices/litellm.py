@@ -28,7 +28,7 @@ _COLUMNS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
     "embedding": (_READ,),
     "rerank": (("input_cost_per_query", "search_units", 1e3), _READ),
 }
-"""By mode: the table's columns, our units, and the number of them that the price is for."""
+"""Mode → the table's columns, our units, and the number of units that the price is for."""
 _PREFIXES = ("voyage", "cohere", "openai", "jina_ai", "mistral", "gemini", "anthropic", "deepseek", "xai")
 """Vendors whose models papers and price books name without the vendor; resellers keep theirs."""
 _EXAMPLE = "sample_spec"

@@ -30,7 +30,7 @@ class Depth:
     best: float  # points, at k*
     rss: float | None  # stability: the worst neighbour's share of the best score
     rss_fewer: float | None  # the same for the neighbours below k* alone; None if there is none
-    rss_more: float | None  # likewise above k*
+    rss_more: float | None  # the same for the neighbours above k*
     rss_reason: str | None  # why there is no RSS
     rsc: float  # scalability, k_last read as "last anywhere", the formula; can be negative
     rsc_before_stop: float  # the same, k_last read as the last k before the first gain below epsilon

@@ -82,7 +82,7 @@ class _Axis:
     end: float
     log: bool
     ticks: tuple[tuple[float, str], ...]
-    places: Mapping[str, int]  # of the categories
+    places: Mapping[str, int]  # positions of the categories
     title: str
 
     def at(self, value: _Any) -> float:
@@ -364,7 +364,7 @@ def _rule(shape: _Any, x: _Axis, y: _Axis) -> str:
 class _Entry:
     """An entry of the legend."""
 
-    number: int  # of its trace
+    number: int  # number of its trace
     trace: _Any
     name: str
     left: float  # pixels

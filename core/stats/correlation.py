@@ -278,7 +278,7 @@ def agreement(first: pl.DataFrame, second: pl.DataFrame, k: int) -> pl.DataFrame
     )
 
 
-_PERSISTENCE = 0.9  # Of rank-biased overlap: the chance to go on to the next rank
+_PERSISTENCE = 0.9  # Chance of continuing to the next rank, in rank-biased overlap
 
 
 def _rbo_weights(k: int) -> dict[int, float]:

@@ -103,12 +103,12 @@ class Sample:
 
     @property
     def n(self) -> Counts:
-        """How many queries count for each stack: [S]."""
+        """Number of queries that count for each stack: [S]."""
         return np.asarray(self.singly.applies.sum(axis=1))
 
     @property
     def units(self) -> Counts:
-        """How many columns count for each stack, which are queries or clusters of them: [S]."""
+        """Number of columns (queries, or clusters of them) that count for each stack: [S]."""
         return np.asarray(self.applies.sum(axis=1))
 
     def estimate(self) -> Floats:

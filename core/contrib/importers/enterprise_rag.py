@@ -128,7 +128,7 @@ class _Asked:
 
     member: Member
     rows: pl.DataFrame  # query_id, text, tags, documents, right
-    texts: Mapping[str, str]  # of questions, by id
+    texts: Mapping[str, str]  # texts of questions, by id
 
     @classmethod
     def read(cls, member: Member) -> _Asked:

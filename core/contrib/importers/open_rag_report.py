@@ -111,7 +111,7 @@ class _Report:
     """A parsed report."""
 
     member: Member
-    samples: dict[int, list[Sample]] = field(default_factory=dict)  # by the index of the repeat
+    samples: dict[int, list[Sample]] = field(default_factory=dict)  # samples by the index of the repeat
     grades: dict[tuple[str, str], tuple[int, str]] = field(
         default_factory=dict
     )  # query, passage → grade, where

@@ -25,7 +25,7 @@ AS_INFERRED, ALL_EQUAL = "inferred weights", "equal weights"
 class Weighable:
     """Ratings of one run with their weights."""
 
-    names: tuple[str, ...]  # of the criteria; `AS_INFERRED` and `ALL_EQUAL` if each query has its own
+    names: tuple[str, ...]  # names of the criteria; `AS_INFERRED` and `ALL_EQUAL` if each query has its own
     used: Floats  # [C], the weights of the run
     equal: Floats  # [C], the paper's equal weights
     ratings: Ratings

@@ -66,8 +66,8 @@ class Bundle(NamedTuple):
     query: str  # form of the question, with {entity}
     work: str  # form of the rest of a candidate, with {title}
     topic: str
-    entities: tuple[str, ...]  # of C1, C2a, C2b, C3, C4
-    titles: tuple[str, ...]  # of the same
+    entities: tuple[str, ...]  # names in C1, C2a, C2b, C3, C4
+    titles: tuple[str, ...]  # titles in the same
 
 
 @cache
@@ -264,6 +264,6 @@ ABLATIONS: Mapping[str, Ablation] = MappingProxyType(
         "unicode_normalization_stress": _stressed,
     }
 )
-"""By their names in the paper, in its order."""
+"""Ablations by their names in the paper, in its order."""
 CONDITIONS: Mapping[str, Ablation] = MappingProxyType({BASE: written, **ABLATIONS})
 """The unchanged bundle, and every ablation of it."""

@@ -40,11 +40,11 @@ MOST_RUNS = 10_000
 class World:
     """Simulated conditions; noise is a standard deviation in grades."""
 
-    noise: float  # of the judge's orders
+    noise: float  # noise of the judge's orders
     items: int = 40  # per query
-    grade_noise: float = GRADE_NOISE  # of the grades
+    grade_noise: float = GRADE_NOISE  # noise of the grades
     spread: float = 1.1  # standard deviation of the truth
-    mean: float = 3.0  # of the truth
+    mean: float = 3.0  # mean of the truth
 
     def __post_init__(self) -> None:
         """Refuse conditions that cannot be simulated."""
@@ -63,7 +63,7 @@ class World:
 class Simulated:
     """Means over simulated queries, with 95 % intervals; tau is Kendall's, against the true order."""
 
-    tau: float  # Of the refined order
+    tau: float  # Tau of the refined order
     low: float  # Lower end of its interval
     high: float  # Upper end
     grades: float  # Tau of the order by grades alone

@@ -213,7 +213,7 @@ class _Result:
 
     @property
     def collection(self) -> str:
-        """Return the name of the measured data, which no other task, split or subset has."""
+        """Return a name for the measured data that is unique to this task, split and subset."""
         whole = (self.task, self.split, self.subset)
         usual = (None, _SPLIT, _SUBSET)
         name = "-".join(part for part, left_out in zip(whole, usual, strict=True) if part != left_out)

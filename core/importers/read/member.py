@@ -123,7 +123,7 @@ class Member:
     limits: Limits  # bounds on reading it
     opener: Callable[[], BinaryIO] = field(repr=False, compare=False)  # opens the stored bytes
     path: Path | None = None  # its path on disk if it is a plain file there
-    seen: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # by `per_member`
+    seen: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # cache of `per_member`
 
     @contextmanager
     def stream(self) -> Iterator[BinaryIO]:

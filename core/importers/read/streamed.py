@@ -54,7 +54,7 @@ class _Chunk:
     rows: int  # how many rows they hold
     lists: npt.NDArray[np.uint64]  # hash of each list that has rows here
     counted: pl.DataFrame | None  # their tally if the lists are in rank order; otherwise None
-    against: ordering.Against = ordering.NONE  # what trec_eval would order differently, if they are
+    against: ordering.Against = ordering.NONE  # lists that trec_eval would order differently, if so
 
     def read(self) -> pl.DataFrame:
         """Return the rows, in the order of the source."""

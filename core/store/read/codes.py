@@ -261,7 +261,7 @@ def _mapped(path: str) -> Coded:
 
 
 def renew(part: Path, codes: Coded, *, only: str = "") -> None:
-    """Replace the file with the codes of a part atomically, because another process may have mapped it."""
+    """Replace the file of a part's codes atomically, because another process may have mapped it."""
     with replacing(path_of(part)) as draft:
         _save(codes, draft)
         if only not in ("", checksum(draft)):

@@ -200,7 +200,7 @@ def _name_owners(means: Meaning, table: Table) -> None:
         return
     axes = [column for column, why in means.ignored.items() if why == OF_STACKS]
     words = [*axes, *_words(means, table)]
-    if means.kind == "answers":  # whose text may differ in every row
+    if means.kind == "answers":  # the text of an answer may differ in every row
         words = [column for column in words if _different(table, [column]) * 2 <= table.rows.height]
     chosen = _telling(table, [query], words)[1:]
     if not chosen:
