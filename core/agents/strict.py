@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from core.decide.axes import FORMER
+from core.decide.axes import FORMER, nearest_setting
 from core.errors import ClqError, InputError, cut, nearest, refusal
 
 RENAMED = {**FORMER, "percentile": "on"}
@@ -115,7 +115,7 @@ def _known(kind: str, name: str, known: Mapping[str, Any]) -> str:
     """
     if name in known:
         return name
-    near = nearest(name, known)
+    near = nearest_setting(name, known)
     raise InputError(
         f"No {kind} {cut(name, 40)!r}.", do=f"Nearest: {near}." if near else f"Found: {', '.join(known)}."
     )

@@ -15,6 +15,7 @@ from core.errors import InputError, UnknownNameError, cut
 from core.stats.latency import Generation
 
 D = TypeVar("D", bound=Declaring)
+_LARGEST = 1e300  # What is larger is no number of anything, and may be none that a float can hold
 
 
 def asked(kind: type[D], given: Mapping[str, object]) -> D:
@@ -76,6 +77,8 @@ def _within(field: Declared, given: object, *, whole: bool) -> float:
     if isinstance(given, bool) or not isinstance(given, Integral if whole else Real):
         kind = "a whole number" if whole else "a number"
         raise InputError(f"{field.name}={cut(repr(value), 60)} is not {kind}.")
+    if abs(value) > _LARGEST:
+        raise InputError(f"{field.name}={cut(str(value), 60)} is out of range.", do=f"At most {_LARGEST:g}.")
     if not (low is None or value >= low) or not (high is None or value <= high):
         most = "" if high is None else f" and at most {high:g}"
         raise InputError(f"{field.name}={value} is out of range.", do=f"At least {low:g}{most}.")

@@ -165,7 +165,8 @@ def _term(text: str) -> tuple[str, float]:
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or value < (choice.low or 0):
-        raise InputError(f"{name}={number} is no number of {choice.low:g} or more.", do=f"Write {name}=10.")
+        problem = f"{name}={number} is not a number of {choice.low:g} or more."
+        raise InputError(problem, do=f"Write {name}=10.")
     return name, int(value) if choice.whole else value
 
 

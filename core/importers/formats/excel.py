@@ -69,7 +69,7 @@ class Excel(TableFormat):
     def open_table(self, member: Member, options: Options) -> Opened:
         """Return the chosen sheet."""
         if not is_workbook(member):
-            raise InputError("This is no .xlsx workbook.", where=member.name)
+            raise InputError("This is not an .xlsx workbook.", where=member.name)
         table = sheet_table(member, _sheet(member, options, asking=True))
         return self.upright(member, table, options)
 
