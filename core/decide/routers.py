@@ -62,7 +62,7 @@ def standard(signs: Floats, means: Floats, scales: Floats) -> Floats:
 
 
 def chosen(gains: Floats, threshold: float) -> Choices:
-    """Return the option of each query [Q]: the largest gain above the threshold, or the first option."""
+    """Return each query's option [Q]: the one that gains most above the threshold, or else the first."""
     best = gains.argmax(axis=0)
     there = gains[best, np.arange(gains.shape[1])] > threshold
     return np.where(there, best + 1, 0).astype(np.intp)

@@ -330,8 +330,8 @@ class Book:
 def bring_back(book: Book, source: Path, *, back: bool = False) -> str:
     """Restore a book from a backup's copy; a replaced book stays beside it under another name.
 
-    A book that continues the copy is kept; if the copy continues the book, its strokes are taken over. If
-    each has strokes that the other lacks, the book is kept unless `back` says otherwise.
+    A book that continues the copy is kept. If the copy continues the book, the book takes over its strokes.
+    If each has strokes that the other lacks, the book is kept unless `back` is true.
 
     Args:
         source: The copy, which may be missing.

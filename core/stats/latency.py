@@ -183,7 +183,7 @@ def summed_up(lags: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def _hermite(q: float, terms: int = 60) -> NDArray[np.float64]:
-    """Return the weights, summing to 1, of a normal correlation's powers in that of "below a quantile"."""
+    """Return weights by which powers of a normal correlation sum to that of "is below a quantile"; sum 1."""
     z = float(ndtri(q))
     values = [1.0, z]
     for j in range(2, terms):

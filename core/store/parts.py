@@ -157,7 +157,7 @@ def write_parts(
 ) -> tuple[Path, list[Part]]:
     """Validate frames and write their new rows as one part folder, a file per table and lot.
 
-    If an owner already has rows in that table, its rows must equal those and are left out.
+    If an owner already has rows in that table, the new ones must be equal, and are left out.
     """
     name = f"{revision:08d}-{secrets.token_hex(4)}"
     working = layout.parts / f".{name}"

@@ -220,6 +220,6 @@ def _last_record(data: bytes) -> int:
 
 
 def without_repeats(rows: pl.DataFrame, *but: str) -> pl.DataFrame:
-    """Return distinct rows, comparing all but their line and the named columns; the first of equals stays."""
+    """Return distinct rows, keeping the first of equal ones; the line and the named columns are ignored."""
     told = [name for name in rows.columns if name not in ("line", *but)]
     return rows.unique(told, keep="first", maintain_order=True)

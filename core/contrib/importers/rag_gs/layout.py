@@ -206,7 +206,7 @@ def _text(folder: Folder, query: str, item: object, where: str) -> None:
 def stage_rows(stages: Sequence[Stage], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Return the fields of the lines in a stage's files, with `line`, `query_id` and `file`.
 
-    Each names its passage.
+    Each line names its passage.
     """
     columns = {**schema, "line": pl.Int64(), "query_id": pl.String(), "file": pl.String()}
     parts = [pl.DataFrame(schema=columns)]
