@@ -1,4 +1,4 @@
-"""``prices list|check|import``: the price books, missing or old prices, and prices from LiteLLM."""
+"""``prices list|check|import|set``: price books, missing or old prices, prices from LiteLLM, of a stack."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ import polars as pl
 import typer
 
 from core.cli.base import Context, complain
-from core.cli.context import Format, FormatOption, emit
+from core.cli.context import CollectionOption, Format, FormatOption, emit
 from core.errors import InputError
 from core.prices import DEFAULT_BOOK, PriceBook, own_folder
 from core.prices.litellm import BOOK, read_litellm
+from core.prices.stacks import set_prices
 from core.prices.write import FINDINGS, OLD_AFTER_DAYS, Used, check_book, write_book
 from core.store import Snapshot
 
 app = typer.Typer(
-    help="List price books, check them, or import prices.", no_args_is_help=True, rich_markup_mode=None
+    help="List price books, check them, import prices, or say what a stack costs.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 BookOption = Annotated[str | None, typer.Option("--book", help="Only this price book.", show_default=False)]
@@ -90,6 +93,30 @@ def import_(
     rows += [("left out", count, f"models: {reason}") for reason, count in table.skipped.items()]
     emit(pl.DataFrame(rows, schema=["status", "count", "detail"], orient="row"), form)
     complain("None of them is confirmed: compare those that you rely on with the vendor's price page.")
+
+
+@app.command("set")
+def set_(
+    ctx: typer.Context,
+    stack: Annotated[
+        list[str], typer.Argument(help="Stored stacks, by id or label of their runs.", show_default=False)
+    ],
+    *,
+    usd_per_query: Annotated[float, typer.Option(min=0, help="What a query costs.", show_default=False)],
+    collection: CollectionOption = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Say what a query of stored stacks costs, in place of what is known of it; in every price book."""
+    from core.analysis.workspace.scope import resolve_runs  # noqa: PLC0415
+
+    store = ctx.obj.store()
+    runs = store.read().runs(collection)
+    ids = resolve_runs(runs, stack)
+    names = dict(runs.select("run_id", "label").iter_rows())
+    prices = dict.fromkeys(ids, usd_per_query)
+    changed = set_prices(own_folder(store.path), prices, names=names, today=_today())
+    rows = [(run, names[run], 1000 * usd_per_query, "set" if run in changed else "as before") for run in ids]
+    emit(pl.DataFrame(rows, schema=["run_id", "label", "usd_per_1k", "status"], orient="row"), form)
 
 
 def _books(context: Context, name: str | None) -> list[PriceBook]:

@@ -26,6 +26,7 @@ from core.tables import schema
 from core.toml_text import toml
 
 OWN_FOLDER = "price-books"  # Name of the folder with the user's own books, beside the store
+STACKS = "stack-prices.toml"  # Name of the file in it with what single stacks cost; see `core.prices.stacks`
 PRICE_IT = f"Price it in a file in {OWN_FOLDER}, beside the store: data/prices/README.md says how."
 _NAME = re.compile(r"\w[\w .+-]{0,59}")
 _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
@@ -88,7 +89,14 @@ def load_books(folder: Path | None = None, *, own: Path | None = None) -> dict[s
             _add(path, books, None, taken=shipped)
     for name, draft in books.items():
         _check_unique(name, draft.prices)
-    return {name: PriceBook(name, tuple(_with_inherited(name, books))) for name in books}
+    stacks = stack_prices(own) if folder is None or own is not None else []
+    return {name: PriceBook(name, (*_with_inherited(name, books), *stacks)) for name in books}
+
+
+def stack_prices(folder: Path | None = None) -> list[Price]:
+    """Return what single stacks cost, as the user has set it; folder as in `own_files`."""
+    path = (folder or own_folder()) / STACKS
+    return _entries(_toml(path), path.name) if path.exists() else []
 
 
 def own_files(folder: Path | None = None) -> list[Path]:
@@ -102,7 +110,7 @@ def own_files(folder: Path | None = None) -> list[Path]:
         raise PriceError(
             "There is no such folder.", where=f"CLQ_PRICES = {wanted}", do="Create it, or unset CLQ_PRICES."
         )
-    return sorted(wanted.glob("*.toml"))
+    return sorted(path for path in wanted.glob("*.toml") if path.name != STACKS)
 
 
 def check_name(name: str, where: str = "") -> str:

@@ -75,6 +75,12 @@ def given(
             do="Name their files, or leave out --into to judge what is stored.",
         )
     snapshot = store.read()
+    if into in snapshot.collections(removed=True)["collection_id"]:
+        raise InputError(
+            f"The workspace {shown(into)} was deleted, and results would bring back all that was in it.",
+            where="--into",
+            do="Restore it first, or name another.",
+        )
     imported = read_into(paths, knowing(snapshot, collection_id=into), snapshot)
     note = shown(", ".join(path.name for path in paths), 200)
     done = land(store, imported, note, on_wait, choice="replace")

@@ -317,3 +317,14 @@ def test_results_that_are_given_again_unchanged_count(tmp_path):
     back = results(tmp_path / "slow.csv", good=(14, 450))
     assert call(path, "gate", tmp_path / "r.json", "--results", back, "--into", "lab").exit_code == 5
     assert call(path, "gate", tmp_path / "r.json", "--results", file, "--into", "lab").exit_code == 0
+
+
+@pytest.mark.slow
+def test_results_bring_no_deleted_workspace_back(tmp_path):
+    path = store(tmp_path / "store", **{name: (*numbers[:2], None) for name, numbers in BEFORE.items()})
+    assert call(path, "record", tmp_path / "r.json", *LIMITS[:4]).exit_code == 0
+    assert call(path, "delete", "--collection", "lab").exit_code == 0
+    file = results(tmp_path / "new.csv", other=(2, 10))
+    done = call(path, "gate", tmp_path / "r.json", "--results", file, "--into", "lab")
+    assert done.exit_code == 1
+    assert "The workspace lab was deleted" in done.stderr

@@ -59,6 +59,22 @@ def test_one_line_is_a_stack_beside_others(cli: Cli):
     assert (chosen["cost"], "not priced" in chosen["cost_missing"]) == (None, True)
 
 
+def test_a_price_given_later_counts(cli: Cli):
+    asked = ("--name", "shop", "--param", "bonus=1", "-k", "3", "--yes", "--format", "json")
+    (first,) = measure(cli, *asked)
+
+    def cost() -> object:
+        return json.loads(cli("decide", "--format", "json").stdout)["chosen"]["cost"]
+
+    assert (first["status"], cost()) == ("new", None)
+    for usd, status in (("0.002", "there before, price set"), ("0.002", "there before"), ("0.001", None)):
+        (again,) = measure(cli, *asked, "--usd-per-query", usd)
+        assert again["status"] == status or status is None
+        assert cost() == pytest.approx(1000 * float(usd))
+    assert measure(cli, *asked)[0]["status"] == "there before", "a price that is not said again stays"
+    assert cost() == pytest.approx(1.0)
+
+
 def test_versions_stand_side_by_side(cli: Cli):
     for version in ("old", "new"):
         measure(

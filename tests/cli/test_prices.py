@@ -1,4 +1,4 @@
-"""``prices list|check|import``."""
+"""``prices list|check|import|set``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from core.cli import prices
 from core.records import Batch, Collection, Origin, Run, Stack
 from core.tables import frame
 from tests.cli.test_commands import Cli
+from tests.cli.test_gate import store as store_of
 from tests.prices.test_price_import import TABLE
 
 TODAY = date(2026, 11, 22)
@@ -148,3 +149,26 @@ def test_own_books_are_named_in_errors(cli, monkeypatch, tmp_path):
     (mine / "bad.toml").write_text("provider =", encoding="utf-8")
     monkeypatch.setenv("CLQ_PRICES", str(mine))
     assert "error: bad.toml: Not readable as TOML" in cli("prices", "list", code=1).stderr
+
+
+def test_a_price_of_a_stored_stack_counts_in_every_book(cli):
+    store_of(cli.store.path, good=(14, 150.0, None), cheap=(4, 20.0, None), dear=(2, 30.0, 5.0))
+
+    def decided(*words: str, code: int = 0) -> dict[str, object]:
+        return json.loads(cli("decide", "--measure", "RR@10", "--format", "json", *words, code=code).stdout)
+
+    cli("prices", "set", "cheap", "--usd-per-query", "0.001")
+    chosen = decided()["chosen"]
+    assert (chosen["stack"], chosen["cost"]) == ("good", None), "without a budget no cost is asked for"
+    assert decided("--budget", "2")["chosen"]["stack"] == "cheap"
+    for usd, status in (("0.002", "set"), ("0.002", "as before"), ("0.0015", "set")):
+        (row,) = cli.rows("prices", "set", "good", "--usd-per-query", usd)
+        assert (row["label"], row["status"], row["usd_per_1k"]) == ("good", status, 1000 * float(usd))
+    chosen = decided("--budget", "2")["chosen"]
+    assert (chosen["stack"], chosen["cost"]) == ("good", 1.5)
+    cli("prices", "set", "dear", "good", "--usd-per-query", "0.0001", "--collection", "lab")
+    cli("prices", "import", cli.file("litellm.json", json.dumps(TABLE)), "--book", "mine")
+    chosen = decided("--budget", "0.2", "--prices", "mine")["chosen"]
+    assert (chosen["stack"], chosen["cost"]) == ("good", 0.1)
+    assert "No run 'goood'." in cli("prices", "set", "goood", "--usd-per-query", "1", code=1).stderr
+    assert cli("prices", "set", "good", "--usd-per-query", "-1", code=2).exit_code == 2

@@ -13,6 +13,7 @@ from core.metrics import Measure
 from core.prices import PRICED_AS, PriceBook
 from core.prices.book import Key
 from core.prices.cost import QUERY_TOKENS, cost_per_1k, query_embedding, scope_of, totals
+from core.prices.stacks import stack_costs
 from core.records import BASES, Origin
 from core.stats.latency import TOTAL
 from core.store import Snapshot
@@ -76,7 +77,7 @@ def repriced(
 def costs(
     snapshot: Snapshot, runs: pl.DataFrame, book: PriceBook, asked: tuple[Scope, int] | None = None
 ) -> pl.DataFrame:
-    """Return the cost of every run: reported by its source, otherwise priced from its usage.
+    """Return the cost of every run: set by hand, otherwise reported by its source or priced from its usage.
 
     Args:
         asked: The workspace, which determines the unit of a cost, and how many passages are sent; without it
@@ -98,6 +99,8 @@ def costs(
         .unique("run_id", keep="first")
         .select("run_id", pl.col("value").alias("reported"))
     )
+    said = pl.DataFrame(list(stack_costs(book, ids).items()), schema=reported.schema, orient="row")
+    reported = pl.concat([said, reported.join(said, on="run_id", how="anti")])
     beside = runs.select("run_id", answers=pl.lit(0.0))
     if per != "query":
         beside = _beside(runs, own, usage, book)

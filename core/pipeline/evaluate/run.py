@@ -42,6 +42,7 @@ class Outcome(Result):
 
     runs: tuple[Run, ...]  # What was handed over now
     held: tuple[str, ...]  # Ids of runs that were there before
+    repriced: tuple[str, ...] = ()  # Those of them that have another price now
 
 
 @dataclass(frozen=True, slots=True)

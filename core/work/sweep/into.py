@@ -55,7 +55,10 @@ def rows(outcome: Outcome) -> pl.DataFrame:
     Of custom pipelines also floor_ms, the time of an empty one (null if it was not measured).
     """
     new = [(run.run_id, run.label, "new", _floor(run)) for run in outcome.runs]
-    known = [(run_id, None, "there before", None) for run_id in outcome.held]
+    known = [
+        (run_id, None, "there before" + ", price set" * (run_id in outcome.repriced), None)
+        for run_id in outcome.held
+    ]
     schema = {"run_id": pl.String, "label": pl.String, "status": pl.String, "floor_ms": pl.Float64}
     made = pl.DataFrame(new + known, schema=schema, orient="row")
     return made if any(OWN in run.manifest for run in outcome.runs) else made.drop("floor_ms")

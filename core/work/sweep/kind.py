@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
 
 from core.analysis.export import StoreShelf
+from core.analysis.workspace.costs import costs
 from core.pipeline.evaluate import Job, Outcome, run_job
 from core.pipeline.evaluate.folder import EVALUATIONS
 from core.pipeline.evaluate.session import Site
@@ -13,8 +19,9 @@ from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.plan import Plan, plan
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.read import read_job
-from core.prices import PriceBook
-from core.records import Batch
+from core.prices import PriceBook, own_folder
+from core.prices.stacks import set_prices
+from core.records import Batch, now
 from core.store import Snapshot, Store
 from core.work.imports.anchored import with_chunks_graded
 from core.work.incumbent import mark_named
@@ -43,7 +50,28 @@ def _evaluate(store: Store, job: Job, site: Site) -> Outcome:
     held = {*snapshot.runs()["run_id"], *snapshot.runs(removed=True)["run_id"]}  # deleted ones stay deleted
     outcome = run_job(job, sink, site=site, held=held, before=searching(job), after=readers)
     mark_named(store, job.spec.get("incumbent"), [*(run.run_id for run in outcome.runs), *outcome.held])
-    return outcome
+    return replace(outcome, repriced=_repriced(store, job, outcome.held))
+
+
+def _repriced(store: Store, job: Job, held: Sequence[str]) -> tuple[str, ...]:
+    """Price the runs that were there before as their pipelines say now; return those with another price."""
+    snapshot = store.read()
+    runs = snapshot.runs(job.collection_id).filter(pl.col("run_id").is_in(held))
+    said = {
+        run_id: own.usd_per_query
+        for run_id, spec in runs.select("run_id", "spec").iter_rows()
+        if (own := job.own.get(json.loads(spec).get("name", ""))) and own.usd_per_query is not None
+    }
+    if not said:
+        return ()
+    known = dict(costs(snapshot, runs, job.book).select("run_id", "cost").iter_rows())
+    other = {
+        run_id: usd
+        for run_id, usd in said.items()
+        if known[run_id] is None or not math.isclose(known[run_id], 1000 * usd, rel_tol=1e-9)
+    }
+    names = dict(runs.select("run_id", "label").iter_rows())
+    return set_prices(own_folder(store.path), other, names=names, today=now().date())
 
 
 EVALUATION: Work[Job, Plan, Outcome] = Work(
