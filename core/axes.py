@@ -154,7 +154,7 @@ KEYS: Mapping[str, Key] = {
 
 
 def as_read(spec: Spec) -> dict[str, Any]:
-    """Return a specification without the keys that nothing in it reads: equal results rank alike."""
+    """Return a specification without keys that nothing in it reads, so that equivalent stacks are equal."""
     return {name: value for name, value in spec.items() if name not in KEYS or KEYS[name].read(spec)}
 
 

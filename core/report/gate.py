@@ -386,7 +386,7 @@ def _rows(findings: list[tuple[str, str, str, str]]) -> pl.DataFrame:
 
 
 def today(was: Recorded, table: pl.DataFrame) -> int | None:
-    """Return the chosen stack's row: its newest run, preferring given results and then the recorded run.
+    """Return the chosen stack's row: its newest run, given results first, and on ties the recorded run.
 
     The newest version of a custom pipeline, or of an imported stack, represents it: the question is whether
     that version may ship.

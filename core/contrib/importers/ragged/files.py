@@ -261,7 +261,7 @@ def _pairs(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def judgements(files: Sequence[Gold], options: Options) -> Import:
-    """Return one golden set of all files: relevant if any says so."""
+    """Return one golden set from all files, in which a passage is relevant if any file says so."""
     left = tuple(entry for file in files for entry in file.left)
     pairs = [file.pairs for file in files if file.pairs.height]
     if not pairs:
