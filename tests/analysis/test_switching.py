@@ -19,7 +19,8 @@ from core.cli.app import app
 from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError
 from core.views.ask import Given
-from core.views.blocks import Text
+from core.views.blocks import Cards, Text
+from core.views.what_if.changing import questions
 from core.views.what_if.ending import deadlines
 from tests.stores import Lab
 from tests.views.made import BOOK
@@ -196,3 +197,13 @@ def test_what_ends_is_listed_and_said(view: View):
     assert nothing[0].sentence == "No stack is said to run today."
     listed = json.loads(CliRunner().invoke(app, ["models", "--ending", "--format", "json"]).stdout)
     assert {each["model"] for each in listed} >= {"voyage-3.5", "gpt-5"}
+
+
+def test_the_questions_that_a_move_changes_are_counted(store: Path, view: View):
+    said = open_store(store).workspace("lab").page("what_if", "questions that change")
+    assert said.sentence.startswith("0.0 % of questions get worse by ")
+    assert said.sentence.endswith("50.0 % better.")
+    cards = next(block.cards for block in said.blocks if isinstance(block, Cards))
+    assert [number for _, number, _ in cards] == ["0", "20", "50.0 %"]
+    nothing = tuple(questions.draw(view.replace(incumbent=None), Given()))
+    assert nothing[0].sentence == "No stack is said to run today."

@@ -59,6 +59,7 @@ CANNOT_FILL = {
     "diagnostics/recall": "No stack of this workspace was asked perturbed queries.",
     "what_if/steps": "No stack is said to run today.",
     "what_if/deadlines": "No stack is said to run today.",
+    "what_if/questions that change": "No stack is said to run today.",
     "what_if/stay or switch": "No stack is said to run today.",
 }
 """Places that the demo has nothing for, with what they say."""

@@ -56,6 +56,7 @@ SELDOM = {
         "what_if/stay or switch",
         "what_if/steps",
         "what_if/deadlines",
+        "what_if/questions that change",
         "what_if/few grades",
         "curves/cut-off methods",
         "curves/cut-off table",

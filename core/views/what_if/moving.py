@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -139,7 +140,7 @@ def steps(view: View, ask: Ask) -> Blocks:
         return
     rows = moves(view)
     shown = in_words(rows)
-    yield Answer(_best_steps(rows), f"Runs today: {view.running_name}.")
+    yield Answer(_best_steps(rows), _best_names(rows, str(view.running_name)))
     yield Table(MOVES.frame(shown.to_dicts()), MOVES)
 
 
@@ -150,7 +151,18 @@ def in_words(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _best_steps(rows: pl.DataFrame) -> str:
     """State the gain of the best of each step."""
+    said = [f"{STEP_WORDS[row['step']]} {signed(row['difference'])}" for row in _best(rows)]
+    return f"At best {', '.join(said)}." if said else "What a move needs is not known of any stack."
+
+
+def _best_names(rows: pl.DataFrame, now: str) -> str:
+    """Name the best of each step, and the stack that runs."""
+    said = [f"{STEP_WORDS[row['step']]}: {row['name']}" for row in _best(rows)]
+    return f"{now} runs today{'; best ' if said else ''}{'; '.join(said)}."
+
+
+def _best(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the best row of each step, the least step first."""
     known = rows.drop_nulls(["step", "difference"]).sort("difference", descending=True)
-    found = dict(known.unique("step", keep="first", maintain_order=True).select("step", "difference").rows())
-    best = [f"{STEP_WORDS[step]} {signed(found[step])}" for step in STEPS if step in found]
-    return f"At best {', '.join(best)}." if best else "What a move needs is not known of any stack."
+    found = {row["step"]: row for row in known.unique("step", keep="first", maintain_order=True).to_dicts()}
+    return [found[step] for step in STEPS if step in found]

@@ -19,6 +19,7 @@ from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table
 from core.views.text import cost_unit
 from core.views.what_if import data, sent, simulator, words
 from core.views.what_if.bounds import Bounds
+from core.views.what_if.changing import questions
 from core.views.what_if.deciding import few_grades
 from core.views.what_if.ending import deadlines
 from core.views.what_if.moving import staying, steps
@@ -212,4 +213,4 @@ TARGETS = cols.Rows(
     "quality latency_ms cost feasible",
     more="quality_low quality_high n frontier runner_up",
 )
-SECTIONS = (scenarios, latency_targets, route, staying, steps, deadlines, few_grades)
+SECTIONS = (scenarios, latency_targets, route, staying, steps, deadlines, questions, few_grades)
