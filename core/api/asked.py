@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from enum import Enum
-from numbers import Integral, Real
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from core.api.typed import unknown
+from core.api.typed import plain, unknown
 from core.choices import Declared, Declaring, declared
 from core.errors import InputError, UnknownNameError, cut
 from core.stats.latency import Generation
@@ -72,9 +71,9 @@ def _listed(name: str, value: object, kind: type) -> list[object]:
 
 
 def _within(field: Declared, given: object, *, whole: bool) -> float:
-    value: Any = given  # also a number of NumPy
+    value: Any = plain(given)
     low, high = field.choice.low, field.choice.high
-    if isinstance(given, bool) or not isinstance(given, Integral if whole else Real):
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
         kind = "a whole number" if whole else "a number"
         raise InputError(f"{field.name}={cut(repr(value), 60)} is not {kind}.")
     if abs(value) > _LARGEST:
@@ -82,4 +81,5 @@ def _within(field: Declared, given: object, *, whole: bool) -> float:
     if not (low is None or value >= low) or not (high is None or value <= high):
         most = "" if high is None else f" and at most {high:g}"
         raise InputError(f"{field.name}={value} is out of range.", do=f"At least {low:g}{most}.")
-    return int(value) if isinstance(value, Integral) else float(value)
+    number: float = value
+    return number

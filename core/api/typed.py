@@ -104,7 +104,7 @@ def _check(name: str, value: object, hint: Any) -> None:  # noqa: ANN401 - any t
     from pydantic import ValidationError  # noqa: PLC0415 - for errors only
 
     try:
-        _adapter(hint).validate_python(_plain(value), strict=True)
+        _adapter(hint).validate_python(plain(value), strict=True)
     except ValidationError as error:
         found = error.errors(include_url=False)
     else:
@@ -131,7 +131,7 @@ def _keys(value: object) -> tuple[object, ...]:
     return tuple(range(len(value))) if isinstance(value, list | tuple) else ()
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """Return a number of NumPy as one of Python."""
     return value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
 
