@@ -29,6 +29,7 @@ from core.views.blocks import (
     Control,
     Fold,
     Lack,
+    Passage,
     Passages,
     Section,
     SideBySide,
@@ -202,15 +203,7 @@ def _passages(block: Passages) -> None:
     """Draw passages one below the other: the part shown at once, or folded."""
     for passage in block.passages:
         with st.container(border=True, gap="small"):
-            line = st.container(horizontal=True, gap="small", vertical_alignment="center")
-            if passage.rank is not None:
-                line.markdown(f"**#{passage.rank}**", width="content")
-            if block.judged:
-                grade = "unjudged" if passage.grade is None else f"grade {passage.grade}"
-                line.badge(grade, color=_GRADES[passage.grade])
-            if passage.mark:
-                line.badge(plain(passage.mark), color=_MARKS.get(passage.mark[0], "gray"))
-            line.markdown(f"**{plain(passage.title)}**", width="stretch")
+            st.markdown(_passage_line(passage, judged=block.judged))
             st.caption(plain(passage.note))
             shown, rest = (
                 ("", strip_bidi_controls(passage.text))
@@ -225,8 +218,19 @@ def _passages(block: Passages) -> None:
                     st.text(rest)
 
 
-_GRADES: Mapping[int | None, Any] = {5: "green", 4: "green", 3: "blue", 2: "gray", 1: "gray", None: "orange"}
-_MARKS: Mapping[str, Any] = {"l": "red", "n": "violet", "▲": "green", "▼": "orange"}
+def _passage_line(passage: Passage, *, judged: bool) -> str:
+    """Return a passage's rank, grade, mark and title as one element, for a page shows twenty and more."""
+    parts = [] if passage.rank is None else [f"**#{passage.rank}**"]
+    if judged:
+        grade = "unjudged" if passage.grade is None else f"grade {passage.grade}"
+        parts.append(f":{_GRADES[passage.grade]}-badge[{grade}]")
+    if passage.mark:
+        parts.append(f":{_MARKS.get(passage.mark[0], 'gray')}-badge[{plain(passage.mark)}]")
+    return " ".join([*parts, f"**{plain(passage.title)}**"])
+
+
+_GRADES: Mapping[int | None, str] = {5: "green", 4: "green", 3: "blue", 2: "gray", 1: "gray", None: "orange"}
+_MARKS: Mapping[str, str] = {"l": "red", "n": "violet", "▲": "green", "▼": "orange"}
 """Colours of a passage's change, by the first letter of the word."""
 
 _DRAWS: Mapping[type, Callable[[Any], Any]] = {

@@ -138,7 +138,7 @@ class Fold:
 
     title: str
     blocks: Iterable[Block]
-    late: bool = False  # whether a page draws it only when opened: a browser's code highlighter loads slowly
+    late: bool = False  # whether a page draws it only when opened, as much would load slowly
 
 
 @dataclass(frozen=True, slots=True)

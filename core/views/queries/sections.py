@@ -343,7 +343,7 @@ def weights(view: View, query: OneQuery) -> Blocks:
 
 
 def as_typed(view: View, ask: Ask, rows: pl.DataFrame, run_id: str, query_id: str) -> Blocks:
-    """Yield the effect of perturbing the query, and one ranking beside the original query's."""
+    """Yield the effect of perturbing the query, and its ranking beside the original query's when opened."""
     yield Text("As people type it", "heading")
     yield Text(one_query.answer(rows, view.quality.by_query), "caption")
     name = ask.one("Perturbed by", rows["perturb"], "typed")
@@ -351,7 +351,13 @@ def as_typed(view: View, ask: Ask, rows: pl.DataFrame, run_id: str, query_id: st
     row = rows.row(by_predicate=pl.col("perturb") == name, named=True)
     if row["typed"]:
         yield Text(row["typed"], "caption")
-    pair = rankings(view, ((run_id, "As it is"), (row["run_id"], name.capitalize())), query_id)
+    named = (run_id, "As it is"), (row["run_id"], name.capitalize())
+    yield Fold("Both rankings", _side_by_side(view, named, query_id), late=True)
+
+
+def _side_by_side(view: View, named: tuple[tuple[str, str], ...], query_id: str) -> Blocks:
+    """Yield the query's ranking as it is and perturbed."""
+    pair = rankings(view, named, query_id)
     judged = any(part.passages.height for part in pair.judged)
     clean, perturbed = pair.sides
     yield SideBySide(
