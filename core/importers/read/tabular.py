@@ -42,6 +42,7 @@ _QUOTES = 'Take it out, or quote the cell and double the mark: "a ""b"" c".'
 _UNESCAPED = r"(?s)^\s*[{\[].*[\\\x00-\x1f\x7f]"
 """Text that may be an object or a list containing an unescaped backslash or control character."""
 _SEVERAL = 8  # Columns from which on texts are converted together
+csv.field_size_limit(GIB)  # its own limit is 131,072 characters; `Limits.cell_bytes` bounds a cell
 READ_ERRORS = (pl.exceptions.PolarsError, PANIC, OverflowError, MemoryError, OSError)
 
 

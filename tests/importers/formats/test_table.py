@@ -34,6 +34,13 @@ def test_columns_are_recognised_by_their_aliases(header):
     assert made.runs[0].label == "x"
 
 
+def test_a_cell_of_many_long_lines_is_read_and_the_line_after_it_is_named():
+    cell = '"' + "a long line of a passage\n" * 10_000 + '"'
+    made = read(up("x.csv", f"qid,did,rank,text\nq1,a,1,{cell}\nq1,b,2,short\n"))
+    assert made.taken["rankings"] == 2
+    assert "x.csv:10003" in refusal(up("x.csv", f"qid,did,rank,text\nq1,a,1,{cell}\nq1,,2,short\n"))
+
+
 def test_csv_jsonl_and_parquet_bring_the_same_rankings():
     frame = pl.DataFrame({"qid": [1, 1, 2], "did": ["a", "b", "a"], "score": [0.9, 0.8, 0.7]})
     offers = [

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,10 @@ from core.importers.read.member import Limits
 from core.importers.read.source import opened
 from core.sandbox import Bounded
 from tests.importers.crafted import ARCHIVES, CRAFTED, HDF5, JSONS, PARQUET, SQLITE, TEXTS, WORKBOOKS
+from tests.importers.fuzzing import chance
 from tests.importers.helpers import refusal, up
+from tests.importers.samples import SAMPLES
+from tests.shared import EVERY_PAGE
 
 _IMPORTS = """
 import json, resource, sys, tempfile
@@ -45,9 +50,15 @@ GROUPS = (WORKBOOKS, PARQUET, HDF5, SQLITE, JSONS, TEXTS, ARCHIVES)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("names", GROUPS, ids=lambda names: next(iter(names)))
 def test_a_crafted_file_ends_no_process(tmp_path: Path, names: dict[str, object]):
-    paths = [tmp_path / name for name in names]
-    for path in paths:
-        path.write_bytes(CRAFTED[path.name]())
+    for name in names:
+        (tmp_path / name).write_bytes(CRAFTED[name]())
+    for name, (revision, said) in imported([tmp_path / name for name in names]).items():
+        assert (revision == 1) != bool(said), name  # read, or refused with nothing stored
+        assert not said or Path(name).name in said
+
+
+def imported(paths: Sequence[Path]) -> dict[str, tuple[int, str]]:
+    """Import files in a process of its own; by name the revision of the store, and the refusal."""
     few = {"MALLOC_ARENA_MAX": "2"}  # else a gigabyte of addresses is set aside for threads, not for files
     ended = subprocess.run(
         [sys.executable, "-c", _IMPORTS, *map(str, paths)],
@@ -55,12 +66,35 @@ def test_a_crafted_file_ends_no_process(tmp_path: Path, names: dict[str, object]
     )  # fmt: skip
     lines = ended.stdout.splitlines()
     assert ended.returncode == 0, f"{lines[-1:]}: {ended.stderr[-600:]}"
-    for path, (revision, said) in zip(lines[::2], map(json.loads, lines[1::2]), strict=True):
-        assert (revision == 1) != bool(said), path  # read, or refused with nothing stored
-        assert not said or Path(path).name in said
-        assert "Traceback" not in said
-        assert "panicked" not in said
-    assert len(lines) == 2 * len(paths)
+    assert lines[::2] == [str(path) for path in paths]
+    assert not any(inside in line for inside in ("Traceback", "panicked") for line in lines)
+    return {path.name: json.loads(line) for path, line in zip(paths, lines[1::2], strict=True)}
+
+
+TEXT_SAMPLES = sorted(name for name, (_, data) in SAMPLES.items() if b"\0" not in data)
+LONG_LINE = 10_000_000
+PARTS = 6
+
+
+def long_lines(data: bytes, name: str) -> Iterator[bytes]:
+    """A text with one of its words ten megabytes long, and with a line of words as long as that."""
+    start, end = chance(name).choice([each.span() for each in re.finditer(rb"\w+", data)])
+    yield data[:start] + b"x" * LONG_LINE + data[end:]
+    yield data.rstrip(b"\n") + b"\n" + b"word " * (LONG_LINE // 5) + b"\n"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("part", range(PARTS if EVERY_PAGE else 1))
+def test_a_line_of_ten_megabytes_in_a_text_of_every_format(tmp_path: Path, part: int):
+    paths = []
+    for name in TEXT_SAMPLES[part::PARTS]:
+        for number, data in enumerate(long_lines(SAMPLES[name][1], name)):
+            paths.append(tmp_path / f"{name}-{number}".replace(" ", "-"))
+            paths[-1].write_bytes(data)
+    for where, (revision, said) in imported(paths).items():
+        assert (revision == 1) != bool(said), where
+        assert len(said) < 1_000, where
 
 
 def test_there_are_crafted_files_of_every_kind():

@@ -11,7 +11,7 @@ import openai  # noqa: F401 - loaded once for all processes
 import polars as pl
 import voyageai.client  # noqa: F401
 
-from core.pipeline.evaluate import Job, Outcome, Protocol, corpus_of, run_job
+from core.pipeline.evaluate import Job, Outcome, Protocol, corpus_of, results, run_job
 from core.pipeline.evaluate.folder import Folder, State, folders
 from core.pipeline.evaluate.session import Site
 from core.prices import Price, PriceBook
@@ -108,6 +108,19 @@ def work(
 def work_much(folder: Path, url: str, key: str, on: str = "") -> Outcome:
     """Run one that takes long enough to be killed many times."""
     return work(folder, url, key, job(url, size=60, budget_usd=1_000.0), on=on)
+
+
+def many(url: str, count: int) -> Job:
+    """So many stacks of two paid models, each with requests of its own."""
+    reranked = {"mode": "dense", "embedder": "embedder", "index": "flat", "reranker": "reranker"}
+    kinds = [Stack({**reranked, "dim": dim, "candidates": 1 + at}) for at in range(count) for dim in (8, 16)]
+    return job(url, size=max(15, count), budget_usd=1_000.0, stacks=kinds[:count])
+
+
+def work_one_by_one(folder: Path, url: str, key: str, count: int) -> Outcome:
+    """Run many stacks in a process of its own, each stored when it has finished, as those that take long."""
+    results._EVERY_S = 0.0
+    return work(folder, url, key, many(url, count))
 
 
 def folder_of(folder: Path) -> Folder:

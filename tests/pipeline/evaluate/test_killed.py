@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from core.pipeline.evaluate.budget import Receipts
+from core.store import Store
+from tests import warm
 from tests.pipeline.evaluate import kills, paid
 from tests.pipeline.evaluate.vendor import vendor
+from tests.shared import EVERY_PAGE
 
 _KILLS = 20
+_BETWEEN = 20 if EVERY_PAGE else 3
 
 
 @pytest.mark.slow
@@ -49,6 +55,37 @@ def test_killed_evaluations(tmp_path: Path):
     print(
         f"{died.count(True)} kills; {needed.total()} paid things, {again.total()} of them paid again, {told}"
     )
+
+
+@pytest.mark.slow
+def test_killed_between_stored_stacks(tmp_path: Path):
+    draw, killed, count = np.random.default_rng(28), tmp_path / "killed", 3 * _BETWEEN + 4
+    with vendor(tmp_path, delay_s=0.004) as server:
+        paid.work(tmp_path / "whole", server.url, "whole", paid.many(server.url, count))
+        died: list[bool] = []
+        while not died or died[-1]:
+            before = Store.open(killed / "store").read().runs()
+            process = warm.process(paid.work_one_by_one, killed, server.url, f"attempt-{len(died)}", count)
+            while died.count(True) < _BETWEEN and process.is_alive():
+                if Store.open(killed / "store").read().runs().height > before.height:
+                    time.sleep(float(draw.uniform(0, 0.05)))
+                    process.kill()
+                    break
+                time.sleep(0.002)
+            process.join()
+            died.append(process.exitcode == -9)
+            assert process.exitcode in (-9, 0)
+            runs = Store.open(killed / "store").read().runs()
+            assert not died[-1] or before.height < runs.height < count
+            assert runs.filter(pl.col("run_id").is_in(before["run_id"].to_list())).equals(before)
+        requests = [server.requests(f"attempt-{number}") for number in range(len(died))]
+        needed = server.paid("whole")
+
+    assert died.count(True) == _BETWEEN
+    bought = Counter(thing for sent in requests for things in sent for thing in things)
+    assert not needed - bought
+    _only_what_was_under_way(bought - needed, died, requests)
+    paid.require_same(tmp_path / "whole", killed)
 
 
 def _only_what_was_under_way(again: Counter[str], died: list[bool], requests: list[list[list[str]]]) -> int:
