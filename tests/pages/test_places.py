@@ -49,7 +49,7 @@ CANNOT_FILL = {
     **{place: "No embedder was measured on names yet." for place in PAGES if place.startswith("diagnostics")},
     "latency/reranker by K": "No stack here has a timed reranker.",
     "latency/generator": "No answer was timed here.",
-    "latency/indexes": "No index was measured by itself, or imported.",
+    "latency/indexes": "No index measured by itself or imported yet.",
     "what_if/criteria weights": "No stack here was reranked by several criteria.",
     "curves/by candidate depth": "No two stacks here differ in their candidate depth K alone.",
     "golden/people": "People graded the whole Top-K of 0 questions; 10 are needed.",

@@ -48,10 +48,10 @@ def assert_pages_agree(results: Results):
     space = results.workspace(demo_docs.COLLECTION_ID)
     assert "59 published, 25 measured;" in str(space.page("library")), "elsewhere: it is shipped"
     empty = space.page("latency", "indexes")
-    assert empty.sentence == "No index was measured by itself, or imported."
+    assert empty.sentence == "No index measured by itself or imported yet."
     kinds = space.page("latency", "index loss").tables["index_loss"]["index"].n_unique()
     ways = [(block.section, block.label) for block in empty.blocks if isinstance(block, Way)]
-    assert ways == [("index loss", f"What stacks here lose by {kinds} kinds of index")]
+    assert ways == [("index loss", f"What {kinds} kinds of index lose here")]
     table = space.decide().table
     least, most = (
         float(end) for end in table.select(low=pl.min("latency_ms"), high=pl.max("latency_ms")).row(0)

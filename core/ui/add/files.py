@@ -32,7 +32,7 @@ _CHOICES: Mapping[str, tuple[str, Sequence[str]]] = {
     "tasks": ("Tasks", []),
 }
 """Questions about a file that contains several: their title, and the prefix of the file's own."""
-_HELP = "Choose what the column holds, or type it: any measure with its cutoff, such as MRR@5."
+_HELP = "Choose the meaning of the column, or type it: any measure with its cutoff, such as MRR@5."
 
 
 def blocks(seen: Sequence[Preview], decided: Options) -> tuple[Options, dict[str, DeltaGenerator]]:

@@ -121,7 +121,7 @@ def export(*, place: Place) -> None:
         collection = st.selectbox("What", [*names, data.ALL], key="exported", width=320)
         pressed = st.button("Prepare", icon=":material/package_2:", key="prepare")
     name = formats[title]
-    st.caption(f"Holds {plain(FORMATS[name].holds)}.")
+    st.caption(f"Contains {plain(FORMATS[name].holds)}.")
     only = None if collection == data.ALL else collection
     key = (str(cache.store().path), snapshot.revision, name, only)
     if pressed:

@@ -29,8 +29,8 @@ from core.work.sweep.own import MATCHES, OwnForm, about_words, read_params, spec
 
 FUNCTION, ENDPOINT = "a Python function", "an HTTP endpoint"
 INTRO = (
-    "Your own pipeline becomes a stack like every other: asked the collection's questions, timed, and on"
-    " every page. A function runs on this machine, in a process of its own interpreter."
+    "Your pipeline becomes a stack like any other: it is asked the collection's questions, timed, and shown "
+    "on every page. A function runs on this machine, in its own process and interpreter."
 )
 TRIED = cols.Rows(
     "own_tried",

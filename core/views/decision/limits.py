@@ -124,7 +124,7 @@ def _limit(
     said = cost_unit(table)
     names = {
         LATENCY.key: f"SLA, {latency.percentile} (ms)",
-        COST.key: f"Budget ({axis.unit.replace('1k', said.many)})",
+        COST.key: f"Budget ({axis.unit.replace('1k', said.per)})",
     }
     word = f"{axis.word[:1].upper()}{axis.word[1:]}"
     of = quality.name if axis.key == QUALITY.key else measure_of(table, axis)

@@ -155,7 +155,7 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
         known = cost[~np.isnan(cost)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
         place = {"len": 0.26, "x": 1, "xanchor": "right", "y": 1.01, "yanchor": "bottom"}
-        title = {"text": f"$ / {said.many} ", "side": "right"}
+        title = {"text": f"$ / {said.per} ", "side": "right"}
         bar = {"title": title, "orientation": "h", "thickness": 8, "nticks": 4, "exponentformat": "none"}
         scale = {"colorscale": theme.SEQUENTIAL, "cmin": low, "cmax": high, "colorbar": {**bar, **place}}
         return cost, {**scale, "showscale": bool(len(known))}

@@ -222,7 +222,7 @@ HOW = (
     "leaves about 0. Changes in percent count questions of D_name ≥ 0.02; intervals of 95 %."
 )
 NO_RUNS = (
-    "No question of this workspace was asked with another name. Run a sweep with "
+    "No questions with other names were run here. Run a sweep with "
     '`names = [0, 1, 2, "mask"]` on questions that name people, places, products or parts.'
 )
 

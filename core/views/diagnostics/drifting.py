@@ -39,8 +39,8 @@ JUDGED = ("T", "F_e")
 """Measures of the T paper that need only the grades of the retrieved passages."""
 NOTHING = "No queries with a date yet."
 WAY_OUT = (
-    "Import traces of LangSmith, Phoenix or Langfuse: `python -m core import traces.json`. "
-    "`python -m core demo --measure` asks questions and logs when, in the workspace python-names."
+    "Import traces from LangSmith, Phoenix or Langfuse (`python -m core import traces.json`), or try the "
+    "workspace python-names of `python -m core demo --measure`, whose questions have a date."
 )
 LIMITS = (
     "A drift says that queries or scores are others than at first, not that retrieval is worse; retrieval "

@@ -35,14 +35,14 @@ from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, W
 from core.views.charts.corrected import MARKS, drawn
 
 GUIDE = (
-    "Golden sets → judge → whole questions: all that the stacks have in their Top-K, of about 30 questions "
-    "drawn at random. Their values set the judge's right, for every stack and measure."
+    "Judge the whole Top-K of about 30 random questions (Golden sets → judge → whole questions). These "
+    "grades then correct the judge's, for every stack and measure."
 )
 HOW = (
     "Corrected: people's mean, moved by how far the judge's mean over all questions lies from that over the "
     "graded ones, times the weight that makes the interval least (PPI++; for rankings PRECISE, "
     "arXiv:2606.05308). A question counts where people graded all of a stack's Top-K; deeper passages keep "
-    "the judge's grade. It holds where the questions were drawn at random."
+    "the judge's grade. Valid where the questions were drawn at random."
 )
 A_FAMILY = 40
 """Minimum hand-graded passages in each family of stacks for comparing the judge's errors."""

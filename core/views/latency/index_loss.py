@@ -42,12 +42,12 @@ NEEDS = "`python -m core indexes tune --kinds hnsw-f32,ivf-flat` runs others bes
 ABOUT = "Percent of the flat index's quality that may be lost at the worse end of the 95 % interval."
 HOW = (
     "Percent of flat: mean quality over that of the same stack on a flat index, on the same queries; paired "
-    "95 % bootstrap. A setting passes where the worse end loses no more than is bearable, at the workspace's "
+    "95 % bootstrap. A setting passes where the worse end loses no more than acceptable, at the workspace's "
     "cutoff and at @10 and @30 as far as flat was ranked, and its %PROC, the share of what its own "
     "candidates at this K allow, is no lower than flat's by more than that: the pool may have changed, not "
-    "only its order. The one that looks at most is tried first, and below the first whose loss is not surely "
-    "bearable none passes. Of those of a kind that are built alike and pass, the one that looks at least "
-    "counts; the fastest of these is taken."
+    "only its order. The one that searches most is tried first, and below the first whose loss is not surely "
+    "acceptable none passes. Of those of a kind that are built alike and pass, the one that searches least "
+    "counts; the fastest of these is recommended."
 )
 TUNED = (
     "family",
@@ -390,14 +390,14 @@ SHOWN = cols.Rows(
     "index_loss",
     cols.text("name", "stack", width=250),
     cols.text("index", width=90),
-    cols.text("options", help="Those not as usual, beside what a search looks at.", width=120),
-    cols.count("effort", "looks at", "efSearch, probes or their like; empty = as the engine has it."),
+    cols.text("options", help="Those not as usual, beside the search effort.", width=120),
+    cols.count("effort", "search effort", "efSearch, probes or their like; empty = as the engine has it."),
     cols.points("percent", "% of flat", "Quality over that of the same stack on a flat index."),
     cols.points("low", "low", "95 % paired bootstrap interval over queries."),
     cols.points("high", "high", "95 % paired bootstrap interval over queries."),
     cols.points("low_30", "low @30", "Of the interval at cutoff 30; empty = not ranked so far."),
     cols.share("pct_proc", "%PROC", "Of what its own candidates at this K allow."),
-    cols.text("passes", "bearable", "Surely: at the worse end of the interval, at every cutoff.", width=70),
+    cols.text("passes", "acceptable", "Surely: at the worse end of the interval, at every cutoff.", width=70),
     cols.text(
         "taken",
         help="Looks at least of those built alike that pass within your limits, and is the fastest of these.",

@@ -221,9 +221,9 @@ def _note(row: Mapping[str, Any]) -> str:
     return f"recall@{row['k']} {text.score(row[RECALL])}{effort}{speed}"
 
 
-NONE = "No index was measured by itself, or imported."
+NONE = "No index measured by itself or imported yet."
 HOW = (
-    "Measure some by the command indexes bench, or add results of VectorDBBench or ann-benchmarks "
+    "Measure some with the command indexes bench, or add results of VectorDBBench or ann-benchmarks "
     "(page Add results)."
 )
 SCALES = "Dotted and hollow: imported, measured elsewhere on other machines and vectors."

@@ -25,12 +25,12 @@ from core.views.latency.index_loss import index_loss, losses
 
 SHAPES = "ECDF: share of the queries answered within so many ms. box: quartiles, whiskers, outliers."
 MEDIANS = "Medians of the stages over queries; they need not add up to the median of the whole."
-REPEATS = "Repeats of a query count once, by their median. Grey: within the jitter of the first's median."
+REPEATS = "Repeats of a query count once, by their median. Grey: jitter around the first stack's median."
 NO_STAGES = "No times of single stages are known for these stacks."
 NO_SAMPLES = "No times per query are known for these stacks: there is no distribution to draw."
 LINES = (
-    "A line per reranker and embedder, fitted to the depths that agree; dimensions together. Ringed: further "
-    "from the line than the jitter and 10 % (CLQ paper §5.4)."
+    "One line per reranker and embedder, for all dimensions. Ringed: off the line by more than the jitter "
+    "and 10 % (CLQ paper §5.4)."
 )
 NO_LINES = "No stack here has a timed reranker."
 NO_GENERATOR = (
@@ -162,7 +162,7 @@ def every_index(view: View, ask: Ask) -> Blocks:
         yield Answer(indexes.NONE)
         if not (lost := losses(view)).is_empty():
             of = text.count(lost["index"].n_unique(), "kind of index", "kinds of index")
-            yield Way("latency", f"What stacks here lose by {of}", "index loss")
+            yield Way("latency", f"What {of} lose here", "index loss")
         yield Text(indexes.HOW)
         return
     benches = indexes.benches(known)

@@ -79,7 +79,7 @@ def held(place: Place, ask: Ask) -> Blocks:
     if title == "Runs" and not rows.is_empty():
         names = [data.ALL, *rows["collection_id"].unique().sort()]
         collection = ask.listed("Collection", names, "held", width=240)
-        rows = data.chosen(rows, collection, ask.text("Runs whose name holds", "named"))
+        rows = data.chosen(rows, collection, ask.text("Name contains", "named"))
     if rows.is_empty():
         yield Text(f"No {title.lower()} are here.")
         return

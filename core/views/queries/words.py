@@ -74,7 +74,7 @@ def _weakness(scored: pl.DataFrame, among: str, name: str) -> tuple[str, str]:
     if failed.height:
         empty = failed.filter(pl.col("best") == 0).height
         details = [
-            f"In {empty:,} of these the pool holds nothing useful either.",
+            f"In {empty:,} of these its candidates contain nothing useful either.",
             f"On {weak:,} others it scores below half of its ceiling." * bool(weak),
         ]
         said = f"{name} finds nothing useful on {failed.height:,} of {among}"

@@ -30,13 +30,13 @@ NO_GRADES = "No answers graded by hand yet."
 NO_JUDGE = "No judge scored the answers that people graded."
 
 TO_GRADE = (
-    "Grade about 40 answers of each stack: Golden sets → judge → grade answers. They are drawn at random and "
-    "blind; the judge's mean over all questions is then set right by them."
+    "Grade about 40 answers of each stack, drawn at random and blind (Golden sets → judge → grade answers). "
+    "These grades then correct the judge's mean over all questions."
 )
 
 HOW = (
     "Corrected: people's mean, moved by how far the judge's mean over all questions lies from that over the "
-    "graded ones, times the weight that makes the interval least (PPI++). It holds where the graded answers "
+    "graded ones, times the weight that makes the interval least (PPI++). Valid where the graded answers "
     "were drawn at random."
 )
 

@@ -27,8 +27,8 @@ from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 
 NONE_THERE = "No unanswerable questions yet."
 TO_HAVE = (
-    "Write such questions (`golden questions` has a kind unanswerable), or tag queries `unanswerable`; a "
-    f"judged question of whose passages none reaches grade {SOME_USE} counts too."
+    "Write such questions (`golden questions` has a kind unanswerable), or tag queries `unanswerable`; "
+    f"judged questions without a passage of grade {SOME_USE} or more count too."
 )
 HOW = (
     "AUC: the chance that the first passage of a question with an answer scores above that of one without. "

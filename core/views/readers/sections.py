@@ -39,7 +39,7 @@ from core.views.text import MINUS, NOT_APPLICABLE, cost_unit
 
 AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}
 """The axis for the score, as offered to users, and its column."""
-NO_JOINT = "No answers graded as correct or wrong yet."
+NO_JOINT = "No correct answers from a known number of passages yet."
 NO_REBEL = "No judge has scored both similarity and precision yet."
 TO_REBEL = (
     'Have readers answer with `judge = { model = "…", scorers = ["similarity", "precision"] }` under '

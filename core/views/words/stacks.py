@@ -14,7 +14,7 @@ def stack_columns(view: View) -> tuple[cols.Column, ...]:
         cols.text("stack", width=360),
         cols.score("quality", view.quality.name),
         cols.number("latency_ms", f"{view.latency.percentile} ms", view.latency.name),
-        cols.usd("cost", "$ / 1,000", f"Per 1,000 {choice_of.costed(view.table)}."),
+        cols.usd("cost", "$ / 1k", f"Per 1,000 {choice_of.costed(view.table)}."),
         "n",
         cols.text("outcome", "status", width=260),
     ).columns

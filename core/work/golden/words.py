@@ -25,7 +25,9 @@ RISK = (
     "answers of another form are refused, but a model can still be swayed: have people judge a sample."
 )
 
-WHAT = "A judge model grades what the sources find for each question; have people check a sample of it."
+WHAT = (
+    "A judge model grades what the sources find for each question; let people check a sample of its grades."
+)
 NO_JUDGE = "Choose a judge; “fake” tries it out without a key or money."
 JUDGES = (
     "Of several the majority counts; ties take the lower grade. “fake” compares words: for trying out, never "

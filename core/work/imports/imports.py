@@ -42,10 +42,7 @@ from core.work.imports.words import worded
 if TYPE_CHECKING:
     from core.work.imports.placing import Placeable
 
-ALWAYS = (
-    "Of every format, what is left out is counted and named with its reason; a missing figure stays missing; "
-    "ids and texts are kept as they are."
-)
+ALWAYS = "What is left out is counted, with its reason; ids and texts stay as they are, gaps stay gaps."
 
 
 def format_table() -> pl.DataFrame:

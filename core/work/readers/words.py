@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.work.readers.plan import ReaderPlan
 
 
-WHAT = "Models answer from the rankings of stored runs, which are not made again: only answers are paid."
+WHAT = "Models answer from stored rankings; nothing is retrieved again, so only answers cost money."
 NO_RANKINGS = "Readers answer from rankings, and this workspace has none: run stacks, or add runs with them."
 NO_READER = "Choose a model that answers; “fake” tries it out without a key or money."
 

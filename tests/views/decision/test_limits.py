@@ -87,7 +87,7 @@ def test_what_no_field_takes(key: str, value: float):
     assert limit.allows(None)
 
 
-@pytest.mark.parametrize(("cost", "factor", "unit"), [(0.0000066, 1000, "million"), (1.25, 1, "1,000")])
+@pytest.mark.parametrize(("cost", "factor", "unit"), [(0.0000066, 1000, "1M"), (1.25, 1, "1k")])
 def test_a_budget_too_small_to_read_is_typed_per_million(cost: float, factor: int, unit: str):
     budget = offered(cost=[cost])["budget"]
     assert (budget.factor, budget.label) == (factor, f"Budget ($ / {unit})")
