@@ -231,5 +231,6 @@ def test_the_blocks_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for block in marked:
         exec(compile(block.text, "docs/api.md", "exec"), scope)  # noqa: S102 - the guide's own
     assert scope["decision"].chosen.name == "hybrid"
-    assert len(marked) == 2
+    assert len(marked) == 3
+    assert sorted(scope["dicts"].workspace().runs["stack"]) == ["first", "second"]
     assert (tmp_path / "decision.html").stat().st_size > 10_000
