@@ -258,3 +258,12 @@ def test_imported_passages_are_offered_by_where_they_stand_and_taken_so(guide: C
     assert "1 passage" in taken or "passages that stand nowhere in the collection" in taken
     value, n = scores(guide)["theirs"]
     assert (value, n) == (pytest.approx(2 / 3, abs=1e-4), 3)
+
+
+def test_what_is_measured_is_marked_as_running_today(cli: Cli):
+    measure(cli, "--name", "shop", "-k", "3", "--yes", "--incumbent", "--format", "json")
+    (marked,) = json.loads(cli("incumbent", "--format", "json").stdout)
+    assert (marked["collection_id"], marked["label"]) == ("barn", "shop, K = 3")
+    refused = measure(cli, "--name", "two", "--param", "bonus=0,1", "--incumbent", "--yes", code=1)
+    assert refused == []
+    assert json.loads(cli("incumbent", "--format", "json").stdout) == [marked]
