@@ -132,7 +132,9 @@ def _keys(value: object) -> tuple[object, ...]:
 
 
 def plain(value: object) -> object:
-    """Return a number of NumPy as one of Python."""
+    """Return a number of NumPy as one of Python, and any mapping as a dict."""
+    if isinstance(value, Mapping):
+        return dict(value)
     return value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
 
 

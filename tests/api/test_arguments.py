@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from collections import UserDict
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -155,6 +157,11 @@ def test_arguments_of_a_store_are_refused_with_the_nearest(
 def test_numbers_of_numpy_are_numbers(results: clq.Results):
     asked = results.decide(min_quality=np.float32(0.5), seed=np.int64(7), measure="P@1")
     assert (asked.view.seed, asked.view.constraints.min_quality) == (7, 0.5)
+
+
+@pytest.mark.parametrize("choices", [MappingProxyType({"tol": 0.5}), UserDict(tol=0.5), {"tol": 0.5}, None])
+def test_any_mapping_is_one(choices: Any, results: clq.Results):
+    assert results.page("compare", None, choices).choices["tol"]["value"] in (0.5, 0.01)
 
 
 def test_a_store_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
