@@ -73,6 +73,8 @@ def usd_apart(*amounts: float | None) -> list[str]:
 _MOST_DIGITS = 6
 SHARED_DIGITS = 4
 """Maximum significant digits of costs in a workspace or a column; those in a sentence may have more."""
+ASSUMED_DIGITS = 2
+"""Significant digits of costs at assumed prices."""
 TINY = 0.001
 """Dollars per 1,000 below which most costs of a workspace are too small to read, and given per million."""
 _MILLION = 1_000_000

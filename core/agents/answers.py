@@ -82,7 +82,9 @@ class Answers:
             },
             "delta": verdict.decision.delta,
             "ties": [untrusted(stack["stack"]) for stack in data["ties"]],
-            "alternatives": [_offer(other) for other in data["alternatives"][:_NEAR]],
+            "alternatives": [_offer(other) for other in data["alternatives"] if not other["alike_to"]][
+                :_NEAR
+            ],
             "taken": data["taken"],
             "decided_by": data["decided_by"],
             "stacks_by_status": counts,

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis.cache import cached
-from core.analysis.workspace.costs import retrieval, used_by, with_answers, with_embedding
+from core.analysis.workspace.costs import assumed_prices, retrieval, with_answers, with_embedding
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.view import View
 from core.number_format import usd
@@ -204,8 +204,7 @@ def cost_basis(basis: str | None, paid: str) -> str:
 @cached(entries=64)
 def priced_by(view: View) -> str:
     """Return the basis of the prices behind a workspace's costs; see `price_basis`."""
-    found = (view.book.find(*key) for key in used_by(view.snapshot, view.table))
-    return price_basis(price.confirmed or price.was is not None for price in found if price is not None)
+    return price_basis([not assumed_prices(view.snapshot, view.table, view.book)])
 
 
 IDLE = "idle time not counted"

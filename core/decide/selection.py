@@ -46,6 +46,8 @@ class Alternative:
     told_apart: bool  # whether the latencies differ by more than the jitter band
     much: bool  # whether it saves at least half of the cost, or of the latency
     p_within_delta: float | None  # chance that it is no more than the indifference zone worse
+    # row of the one before it with the same result on every query, no dearer and no faster but for noise
+    twin_of: int | None
     expected: float | None  # its quality on new queries
     expected_low: float | None  # its 95 % interval
     expected_high: float | None
@@ -80,6 +82,12 @@ class Assessment:
     alternatives: tuple[Alternative, ...]
     prices: Mapping[str, tuple[Price, ...]]  # prices by the key of the axis that pays: cost, latency
     decided_by: int = DECIDED_BY
+
+    @property
+    def offered(self) -> tuple[tuple[Alternative, int], ...]:
+        """The alternatives that differ by more than noise, each with the number of its twins."""
+        twins = [other.twin_of for other in self.alternatives]
+        return tuple((other, twins.count(other.row)) for other in self.alternatives if other.twin_of is None)
 
 
 _EXPECTED = ("expected", "expected_low", "expected_high")
@@ -298,9 +306,12 @@ def _alternatives(
         within = np.where(
             np.isnan(apart).any(axis=1), np.nan, (apart >= -decision.delta - _SINGLE).mean(axis=1)
         )
-    offered = [
+    first = _told_first(numbers, rows, gaps)
+    order = np.lexsort((-gaps, -np.nan_to_num(within, nan=-1.0), rows != first))
+    twins = _twins(numbers, rows[order])
+    return tuple(
         Alternative(
-            row=int(row),
+            row=int(rows[at]),
             difference=float(gaps[at]),
             low=_number(low[at]),
             high=_number(high[at]),
@@ -309,13 +320,31 @@ def _alternatives(
             told_apart=bool(apart_ms[at]),
             much=bool(much[at]),
             p_within_delta=_number(within[at]),
-            **dict(zip(_EXPECTED, _expected(believed, int(row)), strict=True)),
+            twin_of=twins.get(int(rows[at])),
+            **dict(zip(_EXPECTED, _expected(believed, int(rows[at])), strict=True)),
         )
-        for at, row in enumerate(rows)
-    ]
-    first = _told_first(numbers, rows, gaps)
-    order = np.lexsort((-gaps, -np.nan_to_num(within, nan=-1.0), rows != first))
-    return tuple(offered[at] for at in order)
+        for at in order
+    )
+
+
+def _twins(numbers: Numbers, rows: Rows) -> dict[int, int]:
+    """Return the rows that equal an earlier one on every query, and in cost and time within noise."""
+    if numbers.paired is None:
+        return {}
+    twins: dict[int, int] = {}
+    values = {int(row): numbers.paired.values[numbers.places[row]] for row in rows[numbers.singly(rows)]}
+    for row, own in values.items():
+        for first, results in values.items():
+            if first == row:
+                break
+            alike = max(numbers.alike[[row, first]]) * numbers.cost[first]
+            band = max(numbers.band[[row, first]])
+            near = abs(numbers.cost[row] - numbers.cost[first]) <= alike
+            near &= abs(numbers.latency[row] - numbers.latency[first]) <= band
+            if near and first not in twins and np.array_equal(own, results, equal_nan=True):
+                twins[row] = first
+                break
+    return twins
 
 
 def _told_first(numbers: Numbers, rows: Rows, gaps: Floats) -> int | None:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from core.analysis.stack_cost import ASSUMED_PRICE
 from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.scope import MEAN, Quality
 from core.analysis.workspace.sure import good_enough
 from core.axes import Spec
 from core.decide.axes import LIMITS
-from core.report.tables import STACKS, WORDS, Data, costs, counted, said_in, waiting, written_as
+from core.report.tables import STACKS, WORDS, Data, costs, counted, priced, said_in, waiting, written_as
 from core.views import text
 from core.views.words.advice import FINE, JUDGE
 from core.views.words.facts import SURE
@@ -74,7 +75,7 @@ def summary(data: Data, view: View) -> list[str]:
         first = next(_changes(data), None)
         change = f"{first.what[:1].upper()}{first.what[1:]} could change it." if first else ""
         return [words for words in (data["answer"]["sentence"], data["answer"]["reason"], change) if words]
-    return [_what(data, view.quality), _price(data), _sure(data)]
+    return [_what(data, view.quality), _price(data), _sure(data, view)]
 
 
 def _what(data: Data, quality: Quality) -> str:
@@ -132,6 +133,8 @@ def _cost(data: Data) -> str:
     """State its cost: ``a million searches cost $0.15``."""
     said, what = said_in(data), counted(data)
     amount = costs(data["chosen"], said).replace("≥", "at least")
+    if priced(data) == ASSUMED_PRICE and data["chosen"]["cost"] is not None:
+        amount = f"about {amount}"
     limit = _limit(data["asked"]["budget_usd_per_1k"], said.bare)
     size, counts = "a million" if said.million else said.many, what.replace("queries", "searches")
     left_out = waiting(data)
@@ -142,12 +145,12 @@ def _limit(value: float | None, written: Callable[[float], str]) -> str:
     return "" if value is None else f" (limit {written(value)})"
 
 
-def _sure(data: Data) -> str:
+def _sure(data: Data, view: View) -> str:
     """State the confidence in the choice, and what would change it first."""
     first, chance = next(_changes(data), None), data["chosen"]["pgs"]
     if chance is None:
         return f"How sure this is, is unknown; {first.what if first else 'nothing close by'} could change it."
-    sure = f"It is a good choice with {_chance(chance)} probability"
+    sure = f"It is {good_enough(view.decision)} with {_chance(chance)} probability"
     if data["advice"] not in (None, *FINE):
         return f"{sure}. {data['advice']}"
     return f"{sure}; {first.what if first else 'nothing close by'} could change it."
@@ -261,7 +264,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "95 % interval": "95 of 100 such intervals hold the figure of all such questions",
         "expected": "what new questions should give, and its interval; a winner was partly lucky",
         on: _TYPICAL[on],
-        "PGS": f"probability of good selection (a good choice): {good} in so many simulated repeats",
+        "PGS": f"probability of good selection: {good} in so many simulated repeats",
         "judging": "grading how useful a result is; what nobody graded counts as useless",
         "pool": "the passages found before the last ordering; @50: how many",
         "%PROC": "the quality, as a share of that of the best ordering of the pool",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,6 +13,7 @@ from core.decide.selection import SHOWN
 from core.number_format import PER_1K, CostUnit
 from core.records import Basis
 from core.views import text
+from core.views.decision.words import also
 from core.views.words.choice import COSTED
 
 FINALISTS = 30
@@ -78,7 +80,13 @@ CHOSEN, LETTERS = "chosen", "ABC"[:SHOWN]
 def offered(data: Data) -> list[Data]:
     """Return the first alternatives, each with the numbers of its stack."""
     rows = {row["run_id"]: row for row in data["stacks"]}
-    return [{**rows[one["run_id"]], **one} for one in data["alternatives"][: len(LETTERS)]]
+    twins: dict[str | None, int] = defaultdict(int)
+    for one in data["alternatives"]:
+        twins[one.get("alike_to")] += 1
+    first = [one for one in data["alternatives"] if one.get("alike_to") is None][: len(LETTERS)]
+    return [
+        {**rows[one["run_id"]], **one, "stack": f"{one['stack']}{also(twins[one['stack']])}"} for one in first
+    ]
 
 
 def letters(data: Data) -> dict[str, str]:

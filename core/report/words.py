@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from core.analysis.stack_cost import ASSUMED_PRICE
 from core.analysis.workspace.answers import as_name
 from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.noise import OFF
@@ -127,7 +128,7 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
         *_slow(data),
         (
             f"Cost per {said.many} {counted(data)}",
-            costs(row, said),
+            f"{'≈ ' * (priced(data) == ASSUMED_PRICE and row['cost'] is not None)}{costs(row, said)}",
             _joined(row["cost_note"], waiting(data) or None),
             priced(data),
         ),
@@ -150,6 +151,8 @@ def _ground(data: Data) -> str:
     left = sum(row["status"] != "excluded" for row in stacks)
     space = data["workspace"]["name"] or data["collection"]
     golden = data["workspace"]["golden_set"]
+    held = data["workspace"]["passages"]
+    space += f" ({text.count(held, 'passage')})" if held else ""
     said = f"{space}: {text.count(len(stacks), 'stack')} compared, {left:,} within the limits."
     return f"{said} {graded(golden)}" if golden else said
 

@@ -262,7 +262,7 @@ def _hint() -> None:
         return
     with st.container(border=True, gap="xsmall", key="hint"):
         st.caption(
-            "**New here?**  \n1 · Move a limit: the choice follows.  \n"
+            "**New here?**  \n1 · The limit shown is an example: drag it, the choice follows.  \n"
             "2 · Click a mark to see its stack.  \n3 · Share the view."
         )
         st.button("Got it", on_click=st.session_state.update, kwargs={_HINT: False})

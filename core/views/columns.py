@@ -15,7 +15,7 @@ from typing import Any, Literal
 import polars as pl
 
 from core.decide.axes import BESIDE, HARM
-from core.number_format import SHARED_DIGITS, UNIT, CostUnit, digits_apart
+from core.number_format import ASSUMED_DIGITS, SHARED_DIGITS, UNIT, CostUnit, digits_apart
 from core.tables import schema
 
 Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "exact", "list", "date", "time"]
@@ -494,7 +494,7 @@ _EVERY = (
         "P(best)",
         "Share of the resamples it wins, with the stacks equal to it that the row stands for.",
     ),
-    share("p_again", "again", "Share of draws in which it is the best on as many new queries."),
+    share("p_again", "best again", "Share of draws in which it is the best on as many new queries."),
     share("p_feasible", "P(feasible)", "Meets every limit."),
     share("p_frontier", "P(frontier)", "In cost, latency and quality, limits or not."),
     share("p_sla", "P(SLA)", "Empty without an SLA, or where the latency is unknown."),
@@ -596,7 +596,7 @@ def for_people(
         if column.form == "usd":
             counted = said.digits if _of_many(column.label) else 0
             each = written[column.name].cast(pl.Float64).round_sig_figs(SHARED_DIGITS)
-            digits = max(counted, digits_apart(each))
+            digits = counted if counted == ASSUMED_DIGITS else max(counted, digits_apart(each))
         return column.replace(label=said.label(column.label), help=said.label(column.help), digits=digits)
 
     return written, tuple(map(told, shown))

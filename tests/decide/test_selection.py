@@ -192,6 +192,21 @@ def test_alternatives_stand_on_the_frontier_and_the_likeliest_as_good_comes_firs
     assert steps[0].per_step == pytest.approx(4.0 / 0.2 * 0.01)
 
 
+@pytest.mark.parametrize(
+    ("cost", "ms", "apart", "twins"),
+    [(1.005, 89.9, 0.0, 1), (0.8, 95.0, 0.0, 0), (1.005, 60.0, 0.0, 0), (1.005, 89.9, 0.01, 0)],
+)
+def test_alternatives_alike_but_for_noise_are_offered_as_one(cost, ms, apart, twins):
+    base = np.random.default_rng(6).random(50) * 0.4
+    other = base + apart * np.tile([1, -1], 25)
+    values = np.stack([base + 0.3, base, other])
+    latency = np.tile(np.array([[500.0], [90.0], [ms]]), (1, 50))
+    _, sure = judged(world(values, latency, [5.0, 1.0, cost]), Constraints(jitter_ms=10.0, delta=0.01))
+    assert {other.row for other in sure.alternatives} == {1, 2}
+    assert sum(count for _, count in sure.offered) == twins
+    assert len(sure.offered) == 2 - twins
+
+
 def test_the_cheapest_within_the_zone_by_estimate_comes_first():
     random = np.random.default_rng(4)
     lost = np.array([[0.0], [0.004], [0.005], [0.05]])

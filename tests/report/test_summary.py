@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -105,10 +106,12 @@ def test_the_first_alternatives_stand_below_what_ships(made):
         return
     labels = [cell.get_text() for cell in shown.select("thead th")]
     cells = [[cell.get_text() for cell in row.find_all("td")] for row in shown.select("tbody tr")]
-    offered = data["alternatives"][: len(LETTERS)]
+    twins = Counter(one["alike_to"] for one in data["alternatives"])
+    offered = [one for one in data["alternatives"] if one["alike_to"] is None][: len(LETTERS)]
+    names = [f"{one['stack']} (+{twins[one['stack']]} alike)".replace(" (+0 alike)", "") for one in offered]
     assert [row[:2] for row in cells] == [
         ["chosen", data["chosen"]["stack"]],
-        *([letter, one["stack"]] for letter, one in zip(LETTERS, offered, strict=False)),
+        *([letter, name] for letter, name in zip(LETTERS, names, strict=False)),
     ]
     for row, one in zip(cells[1:], offered, strict=True):
         said = dict(zip(labels, row, strict=True))
@@ -169,7 +172,7 @@ def fake(**more: Any) -> dict[str, Any]:
     row = {
         "run_id": "r", "stack": "a", "quality": 0.5, "quality_low": None, "quality_high": None, "n": None,
         "latency_ms": None, "cost": None, "cost_least": None, "cost_missing": None, "cost_per": None,
-        "pgs": None, "expected_quality": None,
+        "cost_basis": None, "pgs": None, "expected_quality": None,
     }  # fmt: skip
     row |= {name: more.pop(name) for name in row.keys() & more.keys()}
     return {
@@ -248,16 +251,25 @@ JUDGE = "Judge 12 passages first; graded like the rest, b would lead."
     ("more", "said"),
     [
         ({}, "How sure this is, is unknown; nothing close by could change it."),
-        ({"pgs": 0.948}, "It is a good choice with 95 % probability; nothing close by could change it."),
-        ({"pgs": 1.0}, "It is a good choice with over 99 % probability; nothing close by could change it."),
-        ({"pgs": 0.0}, "It is a good choice with under 1 % probability; nothing close by could change it."),
+        (
+            {"pgs": 0.948},
+            "It is within 0.01 of the best with 95 % probability; nothing close by could change it.",
+        ),
+        (
+            {"pgs": 1.0},
+            "It is within 0.01 of the best with over 99 % probability; nothing close by could change it.",
+        ),
+        (
+            {"pgs": 0.0},
+            "It is within 0.01 of the best with under 1 % probability; nothing close by could change it.",
+        ),
         (
             {"near_misses": [MISS], "pgs": 0.95, "advice": NOTHING},
             "a time limit of 510 ms could change it.",
         ),
         (
             {"near_misses": [MISS], "pgs": 0.95, "pgs_if_judged": 0.51, "advice": JUDGE},
-            f"It is a good choice with 95 % probability. {JUDGE}",
+            f"It is within 0.01 of the best with 95 % probability. {JUDGE}",
         ),
         (
             {"pgs": 0.6, "advice": "Ask more questions first: b may be better."},

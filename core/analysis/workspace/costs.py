@@ -49,6 +49,12 @@ def used_by(snapshot: Snapshot, table: pl.DataFrame) -> frozenset[Key]:
     return frozenset(pl.concat(parts).unique().with_columns(pl.col("unit").replace(PRICED_AS)).iter_rows())
 
 
+def assumed_prices(snapshot: Snapshot, table: pl.DataFrame, book: PriceBook) -> bool:
+    """Return whether a price behind the costs of a stack table was neither confirmed nor set by the user."""
+    prices = (book.find(*key) for key in used_by(snapshot, table))
+    return not all(price.confirmed or price.was is not None for price in prices if price is not None)
+
+
 def with_embedding(runs: pl.DataFrame, usage: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the recorded usage, and the modelled usage of embedding the query if a bill lacks it.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from core.analysis.workspace.answers import MADE_UP, TRIAL, made_up
 from core.analysis.workspace.beside import beside, with_harm
 from core.analysis.workspace.clusters import Groups, groups
 from core.analysis.workspace.comparable import at_machine, other_texts
-from core.analysis.workspace.costs import basis, costs
+from core.analysis.workspace.costs import assumed_prices, basis, costs
 from core.analysis.workspace.lacks import lacks
 from core.analysis.workspace.latencies import jitters, latencies, prompt_tokens, with_noise
 from core.analysis.workspace.pools import DEPTH, deeper, stack_of
@@ -37,7 +38,7 @@ from core.axes import SAID_K, completed, params_words
 from core.bidi import CONTROLS
 from core.metrics import Measure, ratio_of_means
 from core.metrics.engine import to_depth
-from core.number_format import UNIT, cost_unit, percent
+from core.number_format import ASSUMED_DIGITS, UNIT, cost_unit, percent
 from core.prices import PriceBook
 from core.records import Origin
 from core.stats.means import mean_interval
@@ -183,12 +184,18 @@ def stack_table(
         _calls(snapshot, runs),
     ):
         table = table.join(part, on="run_id", how="left", maintain_order="left")
-    return at_machine(said_alike(with_noise(table)), latency.machine)
+    assumed = assumed_prices(snapshot, table, book)
+    return at_machine(said_alike(with_noise(table), assumed=assumed), latency.machine)
 
 
-def said_alike(table: pl.DataFrame) -> pl.DataFrame:
-    """Add the unit and number of digits in which pages write a table's costs, the same for all of them."""
-    said = zip(UNIT, cost_unit(table).said, strict=True)
+def said_alike(table: pl.DataFrame, *, assumed: bool = False) -> pl.DataFrame:
+    """Add the unit and number of digits in which pages write a table's costs, the same for all of them.
+
+    Costs at an assumed price have no more digits than the price is good for.
+    """
+    unit = cost_unit(table)
+    unit = replace(unit, digits=ASSUMED_DIGITS) if assumed else unit
+    said = zip(UNIT, unit.said, strict=True)
     return table.with_columns(pl.lit(value, pl.Int32).alias(name) for name, value in said)
 
 

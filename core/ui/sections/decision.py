@@ -73,7 +73,7 @@ def alternatives(*, view: View) -> None:
 
     One that may be as good and saves much stands beside the chosen stack, below its numbers.
     """
-    rest, instead = len(view.sure.alternatives) - ALTERNATIVES_SHOWN, view.decision.instead_of
+    rest, instead = len(view.sure.offered) - ALTERNATIVES_SHOWN, view.decision.instead_of
     traded = view.once(trade)
     above = nullcontext() if traded is None else current_frame().numbers
     with above, st.container(key="offered", gap="xsmall"):

@@ -318,14 +318,18 @@ def _band(table: pl.DataFrame, decision: Decision, plot: Plot, most: float | Non
         return None
     band: theme.Spec = {"type": "rect", "fillcolor": theme.SOFT, "line": {"width": 0}, "layer": "below"}
     band |= {"x0": low, "x1": high, **_UP}
-    middle = float(plot.across(np.array([low, high])).mean())
-    if most is not None and most > 0 and abs(float(plot.across(np.array([most]))[0]) - middle) < _HALF:
-        return band  # the note above the chart explains it
+    left, right = plot.across(np.array([low, high])).tolist()
+    middle, side, anchor = (left + right) / 2, "center", "center"
+    line = None if most is None or most <= 0 else float(plot.across(np.array([most]))[0])
+    if line is not None and abs(line - middle) < _HALF:  # beside the strip, away from the limit's line
+        side, anchor = ("left", "right") if line > middle else ("right", "left")
+        middle = left - _HALF if line > middle else right + _HALF
     free = _freest(table, plot, middle)
     depth = _DEPTHS[free] * plot.height
     plot.taken.append(np.array([[middle - _HALF, depth - _LINE, middle + _HALF, depth + _LINE]]))
     words = f"jitter<br>± {text.ms(decision.jitter_ms)}"
-    return {**band, "label": {"text": words, "textposition": f"{free} center", "font": {"size": 11}}}
+    label = {"text": words, "textposition": f"{free} {side}", "xanchor": anchor, "font": {"size": 11}}
+    return {**band, "label": label}
 
 
 def _freest(table: pl.DataFrame, plot: Plot, column: float) -> str:

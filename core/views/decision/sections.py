@@ -206,7 +206,7 @@ def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
     rows = [
         {
             "run_id": view.table["run_id"][other.row],
-            "stack": view.table["name"][other.row],
+            "stack": f"{view.table['name'][other.row]}{words.also(twins)}",
             "difference": other.difference,
             "low": other.low,
             "high": other.high,
@@ -214,7 +214,7 @@ def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
             "saves": words.savings(other, dollars),
             "in_words": words.price_words(other, dollars),
         }
-        for other in view.sure.alternatives[:most]
+        for other, twins in view.sure.offered[:most]
     ]
     return OFFERED.frame(rows, "run_id in_words")
 

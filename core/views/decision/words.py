@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.stack_cost import cost_basis
+from core.analysis.stack_cost import ASSUMED_PRICE, cost_basis
 from core.analysis.workspace.beside import limit_words
 from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.scope import MEAN, Latency, Quality
@@ -119,10 +119,18 @@ def offer_words(table: pl.DataFrame, sure: Assessment, quality: Quality, dropped
     """Name the first alternatives, and a taken stack that no longer meets the limits."""
     said = [] if dropped is None else [f"{dropped} was taken, but does not meet these limits."]
     if sure.alternatives:
-        dollars, first = text.dollars_of(table), sure.alternatives[:SHOWN]
-        offered = "; ".join(f"{table['name'][other.row]}: {price_words(other, dollars)}" for other in first)
+        dollars, first = text.dollars_of(table), sure.offered[:SHOWN]
+        offered = "; ".join(
+            f"{table['name'][other.row]}{also(twins)}: {price_words(other, dollars)}"
+            for other, twins in first
+        )
         said.append(f"Cheaper or faster, by {quality.name}: {offered}.")
     return " ".join(said)
+
+
+def also(twins: int) -> str:
+    """Say how many stacks are like one but for noise: `` (+1 alike)``; "" if none is."""
+    return f" (+{twins} alike)" if twins else ""
 
 
 def price_words(other: Alternative, dollars: text.Written) -> str:
@@ -279,7 +287,8 @@ def cards(
     if measured := clock(json.loads(row["environment"] or "{}").get("reported")):
         timed += f", {measured}"
     said, cost, share = text.CostUnit.of(row), text.cost_of(row, bare=True), row["correct"]
-    modelled = "≈ " if row["cost_basis"] == "modelled" and not cost.startswith("≥") else ""
+    guessed = row["cost_basis"] == "modelled" or paid == ASSUMED_PRICE
+    about = "≈ " if guessed and row["cost"] is not None else ""
     if share is None:
         spent_on = spent(bill)
     else:
@@ -301,7 +310,7 @@ def cards(
             ", ".join(filter(None, (spread, timed, late))),
             row["latency_basis"] or "",
         ),
-        (costed, f"{modelled}{cost}", spent_on, cost_basis(row["cost_basis"], paid)),
+        (costed, f"{about}{cost}", spent_on, cost_basis(row["cost_basis"], paid)),
     ]
 
 

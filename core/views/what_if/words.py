@@ -178,7 +178,7 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     several = several if chosen.height == rows.height else f"{chosen.height:,} of {several}"
     sentence = f"{several} {choose} {text.count(different, 'stack')}"
     beyond = ", beyond your limits" if best.get("beyond") else ""
-    most = f"{best['scenario']} has the best {quality.name}, {words}{beyond}" if words else ""
+    most = f"best {quality.name}: {best['scenario']}, {words}{beyond}" if words else ""
     sentence += f"; {most}." if most else f"; no {quality.name} is known."
     cheap = chosen.filter(pl.col("cost").is_not_null()).sort("cost")
     details = ""

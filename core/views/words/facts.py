@@ -358,6 +358,7 @@ def _alternative(table: pl.DataFrame, other: Alternative) -> dict[str, object]:
         "saves_ms": other.saves_ms,
         "latency_told_apart": other.told_apart,
         "p_within_delta": other.p_within_delta,
+        "alike_to": None if other.twin_of is None else table["name"][other.twin_of],
         "expected_quality": other.expected,
         "expected_low": other.expected_low,
         "expected_high": other.expected_high,

@@ -54,8 +54,15 @@ def graded(golden: Mapping[str, Any]) -> str:
 
 @cached(entries=64)
 def provenance(snapshot: Snapshot, scope: Scope) -> str:
-    """Describe the origin of a workspace's qualities; "" if they are as reported."""
+    """Describe what is searched, and the origin of a workspace's qualities; "" if they are as reported."""
     if scope.golden_set_id is None:
         return ""
-    sets = snapshot.golden_sets(scope.collection_id)
-    return graded(sets.row(by_predicate=pl.col("golden_set_id") == scope.golden_set_id, named=True))
+    sets, held = snapshot.golden_sets(scope.collection_id), snapshot.collections()
+    said = graded(sets.row(by_predicate=pl.col("golden_set_id") == scope.golden_set_id, named=True))
+    return searched(held.row(by_predicate=pl.col("collection_id") == scope.collection_id, named=True)) + said
+
+
+def searched(collection: Mapping[str, Any]) -> str:
+    """Describe what is searched, before its questions: ``Python documentation, 3,423 passages; ``."""
+    passages = text.count(collection["passages"], "passage") if collection["passages"] else ""
+    return "".join(f"{part}; " for part in (text.shorten(collection["name"] or "", 60), passages) if part)

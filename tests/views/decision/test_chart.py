@@ -275,9 +275,14 @@ def test_the_jitter_band_is_a_strip_around_the_chosen_stack(jitter: float, strip
     assert not [each for each in view(unknown).figure.layout.shapes if each.type == "rect"]
 
 
-@pytest.mark.parametrize(("sla", "named"), [(1000.0, True), (105.0, False)])
-def test_the_name_of_the_band_gives_way_to_the_line_of_the_limit(sla: float, named: bool):
+@pytest.mark.parametrize(
+    ("sla", "place"), [(1000.0, ("center", "center")), (104.0, ("left", "right")), (100.5, ("left", "right"))]
+)
+def test_the_name_of_the_band_stands_beside_it_away_from_the_line_of_the_limit(
+    sla: float, place: tuple[str, str]
+):
     rows = stacks(quality=[0.8, 0.7, 0.6], latency_ms=[100.0, 60.0, 170.0])
     shapes = view(rows, Constraints(jitter_ms=10.0, sla_ms=sla)).figure.layout.shapes
     (band,) = [each for each in shapes if each.type == "rect"]
-    assert bool(band.label.text) == named
+    assert band.label.text == "jitter<br>± 10.0 ms"
+    assert (band.label.textposition.split()[1], band.label.xanchor) == place
