@@ -32,7 +32,7 @@ from core.views.blocks import (
 from core.views.measures import charts, outcome, words
 from core.views.measures.outcome import MEASURES, REFERENCE, Curve, Samples, samples
 from core.views.measures.worked import cutoff_of, example, worked
-from core.views.readers.reading import folded
+from core.views.words.made_up import folded
 
 ALIKE = f"Cells as above; the chart shows the first {charts.PANELS} runs, the table all."
 

@@ -35,7 +35,8 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.readers import joint
 from core.views.readers.charts import points
-from core.views.readers.reading import MADE_UP, folded, made_up
+from core.views.readers.reading import MADE_UP, made_up
+from core.views.words.made_up import folded
 
 NOTHING = "No answers here come from rankings with grades."
 TO_DOSE = (

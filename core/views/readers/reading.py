@@ -9,18 +9,17 @@ import polars as pl
 
 from core.analysis import readers as data
 from core.analysis.cache import cached
-from core.analysis.readers import NO_SCORES, Answered, Rules
+from core.analysis.readers import Answered, Rules
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.view import View
-from core.importers.formats.published.readers import RAGGED
 from core.views import columns as cols
 from core.views.ask import Ask
-from core.views.blocks import Answer, Block, Blocks, Fold, Table, Text, Way
+from core.views.blocks import Answer, Block, Blocks, Table, Way
+from core.views.words.made_up import folded, nothing
 
 NO_CURVE = "No answer here says from how many passages it comes."
 MADE_UP = "No real answers yet: those below are made up."
 VOICES = "Judges: the mean of all of them; people's grades are never mixed with theirs."
-TO_SCORE = "Have a reader answer from stored runs (`readers run SPEC`), or import answers with scores."
 SENT = cols.count("k")
 POINT: cols.Columns = ("sent", SENT, cols.points("value", "score", "Points 0 to 100."), "low high queries")
 POINTS = cols.Rows(
@@ -85,12 +84,6 @@ def made_up(readers: Iterable[str | None]) -> dict[str, str]:
     return {"made up": said} if TRIAL in set(readers) else {}
 
 
-def folded(view: View, why: str, *blocks: Block) -> Blocks:
-    """Yield that all answers are made up, links to real ones, and what the made-up ones give in a fold."""
-    yield from nothing(view, why)
-    yield Fold("Made-up answers", blocks)
-
-
 def ask_rules(ask: Ask) -> Rules:
     """Ask for the rules behind k*, RSS, RSC and the shape."""
     delta, gain, flat = Rules()
@@ -99,16 +92,6 @@ def ask_rules(ask: Ask) -> Rules:
         least = ask.number("Smallest gain (points)", "eps", float(gain), 0.0, 10.0, step=0.1)
         level = ask.number("Plateau: share of the best", "flat", float(flat), 0.5, 1.0, step=0.01)
     return Rules(round(near or delta), gain if least is None else least, level or flat)
-
-
-def nothing(view: View, why: str = NO_SCORES) -> Blocks:
-    """Yield that no answer is scored, and links to what fills the section; the published curves first."""
-    yield Answer(why)
-    yield Text(TO_SCORE, "guide")
-    if view.scope.collection_id != RAGGED and RAGGED in view.snapshot.collections()["collection_id"]:
-        yield Way("readers", "RAGGED's published curves", settings={"ws": RAGGED})
-    yield Way("run", "Run")
-    yield Way("add", "Add results")
 
 
 def no_curve(why: str) -> Blocks:

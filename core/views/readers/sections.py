@@ -28,14 +28,13 @@ from core.views.readers.reading import (
     POINT,
     POINTS,
     SENT,
-    folded,
     found_in,
     made_up,
     no_curve,
-    nothing,
     read,
 )
 from core.views.text import MINUS, NOT_APPLICABLE, cost_unit
+from core.views.words.made_up import folded, nothing
 
 AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}
 """The axis for the score, as offered to users, and its column."""
