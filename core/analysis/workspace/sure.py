@@ -22,7 +22,7 @@ def sample(view: View) -> JointSample | None:
     return joint_sample(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)
 
 
-@cached("Drawing the grades again…", entries=16)
+@cached("Simulating judge noise…", entries=16)
 def drawn(view: View, reference: str | None) -> Noise | None:
     """Return the judge noise of the stacks, or None if it is off."""
     known = None if reference is None else sample(view)
@@ -34,7 +34,7 @@ def drawn(view: View, reference: str | None) -> Noise | None:
     )  # fmt: skip
 
 
-@cached("Drawing the queries again…", entries=8)
+@cached("Resampling the queries…", entries=8)
 def believed(view: View, reference: str | None) -> Beliefs | None:
     """Return the beliefs about the stacks, with the judge noise of a reference or without."""
     known = with_noise(view.table, sample(view), drawn(view, reference))
