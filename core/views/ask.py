@@ -1,4 +1,4 @@
-"""Questions of a section, to be answered by a dashboard visitor or by a command from its given choices."""
+"""Questions that a section asks, answered by a dashboard visitor or by a command from its given choices."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     "kx": {"$ of generator input / 1k": "$ of generator input"},
     "rx": {"$ per 1,000 queries": "cost"},
 }
-"""Answers as given in release 0.2, by key: they named a unit, which is now the page's."""
+"""Answers as release 0.2 gave them, by key: they named a unit, which the page now sets."""
 BESIDE, RUNNER_UP = "Beside the chosen stack", "the runner-up"
-"""How several stacks are asked for if the first of the usual ones is always included."""
+"""Labels of a choice of several stacks that always includes the first of the usual ones."""
 
 
 def as_offered(name: Any, offered: Collection[object]) -> Any:  # noqa: ANN401 - whatever a list offers
     """Return a choice in the form the list has.
 
-    Until 0.2 names of stacks held a K that nothing reads, and hid settings at the end of some.
+    Until 0.2 the name of a stack held a K that nothing reads, and left out some settings at its end.
     """
     if name in offered or not isinstance(name, str):
         return name
@@ -43,13 +43,13 @@ def as_offered(name: Any, offered: Collection[object]) -> Any:  # noqa: ANN401 -
 
 
 class Ask(Protocol):
-    """Where a section's choices come from. A key is the choice's name in a URL."""
+    """The source of a section's choices. A key is the choice's name in a URL."""
 
     def one(
         self, label: str, options: Iterable[T], key: str, *, usual: T | None = None, about: str = "",
         quiet: bool = False,
     ) -> T:  # fmt: skip
-        """Ask for one of a few; the first by default, or the one in `usual`. A quiet one shows no label."""
+        """Ask for one of a few options, by default `usual` or the first; a quiet question shows no label."""
         ...
 
     def listed(
@@ -63,7 +63,7 @@ class Ask(Protocol):
         width: int = 0,
         first: int | None = None,
     ) -> T:
-        """Ask for one of a list; otherwise like `one`.
+        """Ask for one entry of a list; otherwise like `one`.
 
         Args:
             first: How many of a long list are offered, in addition to the current choice.
@@ -82,7 +82,7 @@ class Ask(Protocol):
         self, label: str, key: str, usual: float | None, low: float, high: float | None = None,
         *, step: float = 1.0, about: str = "", width: int = 0, unsaid: str = "unknown",
     ) -> float | None:  # fmt: skip
-        """Ask for a number; None if neither anybody nor `usual` gives one, which `unsaid` then describes."""
+        """Ask for a number; None if neither visitor nor `usual` gives one, which `unsaid` then describes."""
         ...
 
     def slide(
@@ -96,9 +96,9 @@ class Ask(Protocol):
         self, label: str, options: Iterable[str], key: str, *, usual: Sequence[str], words: str = "",
         most: int | None = None, about: str = "", width: int = 0,
     ) -> list[str]:  # fmt: skip
-        """Ask for several of a list; the usual ones, which `words` summarise, if none is picked.
+        """Ask for several entries of a list; the usual ones, which `words` summarise, if none is picked.
 
-        Without such words they are picked at first, and none is picked if a visitor removes them.
+        Without `words` the usual ones start as picked, and none is picked once a visitor removes them.
         """
         ...
 
@@ -107,7 +107,7 @@ class Ask(Protocol):
         ...
 
     def choice(self, choice: Choice, usual: T, options: Sequence[T] = (), *, off: bool = False) -> T:
-        """Ask for a declared choice: one of the options, otherwise a number from its lowest on.
+        """Ask for a declared choice: one of its options or, without options, a number from its lowest up.
 
         Args:
             usual: The value that applies if nobody sets one; a widget shows it in grey.
@@ -119,9 +119,9 @@ class Ask(Protocol):
         self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *,
         usual: str = BY_RULE, instead: str = "", about: str = "",
     ) -> str | None:  # fmt: skip
-        """Ask for a stack; its run_id, or the recommended one's, or None if there is none.
+        """Ask for a stack; return its run_id, the recommended stack's by default, or None if there is none.
 
-        An entry other than `BY_RULE` for making no choice gives None, as does the entry `instead`.
+        If the entry for making no choice isn't `BY_RULE` it gives None, as does the entry `instead`.
         """
         ...
 

@@ -47,7 +47,7 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Numbers of several things side by side: per number a title, a card per thing and one per difference."""
+    """Numbers of several things side by side: each has a title, a card per thing and one per difference."""
 
     numbers: Sequence[tuple[str, Sequence[Card], Sequence[Card]]]
 
@@ -209,7 +209,7 @@ class Section:
 
     name: str  # in the URL; "" if it is the whole page
     draw: Callable[[Any, Ask], Blocks]  # of a view
-    question: str = ""  # it answers; shown above the answer if the page has several sections
+    question: str = ""  # the question it answers; shown above the answer if the page has several sections
     bare: bool = False  # whether it has something to say without a workspace; its view is then None
     tells: Tells | None = None  # what makes it visible instead of behind "More"; None = always visible
 

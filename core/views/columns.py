@@ -20,8 +20,8 @@ from core.tables import schema
 
 Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "exact", "list", "date", "time"]
 """How values are written. score: 0..1, three decimals. signed: with its sign and `digits` decimals. change:
-with its sign and three significant digits. share: 0..1 shown as percent. usd: dollars, as many decimals as
-the least needs. number: plain, with `digits` decimals. exact: six significant digits, so that nothing
+with its sign and three significant digits. share: 0..1 shown as percent. usd: dollars, with as many decimals
+as the smallest needs. number: plain, with `digits` decimals. exact: six significant digits, so that nothing
 becomes 0."""
 
 
@@ -559,7 +559,7 @@ def _of_many(label: str) -> bool:
 
 
 def scale_of(label: str, said: CostUnit) -> float:
-    """Return the factor for numbers below a label in this cost unit."""
+    """Return the factor that converts the numbers below a label to this cost unit."""
     if not said.million or not _of_many(label):
         return 1.0
     return 1 / said.factor if "per $" in label else said.factor

@@ -22,7 +22,7 @@ from core.views.pages import PAGES, SECTION
 
 _PLACES = ("page", "section")
 MOST_STACKS = 1000
-"""Stacks that are offered, the first of the table: a browser looks through them with every key."""
+"""Maximum stacks offered, from the top of the table: a browser searches them at every keystroke."""
 WORDS: Mapping[str, str] = {
     "decision": "ship Pareto frontier trade-off near miss limits",
     "cost": "price dollars bill spend monthly budget",
@@ -60,7 +60,7 @@ WORDS: Mapping[str, str] = {
     "run": "evaluate sweep experiment reranker embedder",
     "library": "store delete export history revisions",
 }
-"""Further words of the field that find a place; the first is as good as its name."""
+"""Further terms of the field by which a place is found; the first counts as much as its name."""
 _OF_SETTINGS = {"on": "p50 p95 tail"}
 _OF_MEASURES = {
     "RR": "MRR", "AP": "MAP", "P": "precision", "R": "recall", "Success": "hit rate", "Hole": "unjudged",
@@ -145,7 +145,7 @@ def found_in(table: pl.DataFrame) -> tuple[Found, ...]:
 
 
 def _stack(name: str, reranker: str | None = None) -> Found:
-    """Return a stack's result, which its reranker also finds."""
+    """Return a stack's search result, which the name of its reranker also finds."""
     words = f"reranker {reranker}" if reranker and reranker != "none" else ""
     return Found("stack", name, words=words, asked={"stack": name})
 
@@ -165,7 +165,7 @@ def sent(table: pl.DataFrame, below: frozenset[str] = frozenset()) -> bytes:
     """Serialise results for the browser's search: kind, title, about, words and setting of each.
 
     Args:
-        below: Pages, and sections from `silent`, with nothing to say; marked, to come after all others.
+        below: Pages, and sections from `silent`, with nothing to say; their results come after all others.
     """
     rows = [
         (each.kind, each.title, each.about, each.words, each.name,

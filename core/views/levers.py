@@ -33,7 +33,7 @@ class Lever:
         keys: Specification keys in which a stack with the remedy differs.
         fits: Whether it can change a stack with this specification.
         done: Whether another stack, which differs in `keys` alone, is this one with the remedy.
-        like: Whether a stack shows the cost of the remedy, however it is made otherwise.
+        like: Whether a stack shows the cost of the remedy, whatever its other parts.
     """
 
     words: str

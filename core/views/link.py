@@ -1,4 +1,4 @@
-"""The link that opens a workspace in the dashboard: the form of settings in a URL."""
+"""The link that opens a workspace in the dashboard, and the form of its settings in a URL."""
 
 from __future__ import annotations
 

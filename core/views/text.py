@@ -88,7 +88,7 @@ def more_questions(low: float | None, likely: float | None, high: float | None) 
 
 
 def unlike(names: Sequence[str], length: int) -> list[str]:
-    """Cut names to a length; where they would read the same then, leave out the words that all begin with."""
+    """Cut names to a length; if some are then equal, leave out the words that all names begin with."""
     cut = [shorten(name, length) for name in names]
     if len(set(cut)) == len(set(names)):
         return cut
@@ -137,7 +137,7 @@ def label(text: str) -> str:
 
 
 _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
-"""How a text begins that a spreadsheet runs; some take the wide signs of East Asian keyboards too."""
+"""Start of a text that a spreadsheet runs; some also accept the wide signs of East Asian keyboards."""
 
 
 def to_csv(rows: pl.DataFrame) -> bytes:

@@ -1,8 +1,8 @@
 """Colours, shapes and the common look of every chart.
 
 Categories use the Okabe-Ito palette (distinct with all common forms of colour blindness) with purple and
-brown for its orange and yellow, which are faint on white; magnitudes one sequential scale, and rerankers a
-shape as well, so that nothing depends on colour alone.
+brown for its orange and yellow, which are faint on white; magnitudes use one sequential scale, and rerankers
+have a shape too, so that nothing depends on colour alone.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ OKABE_ITO = ("#0072B2", "#963CF0", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "
 SEQUENTIAL = "Viridis"
 
 SEQUENTIAL_DARK = [[0, "#7b6fd0"], [0.25, "#4f93c8"], [0.5, "#2db39e"], [0.75, "#7ad151"], [1, "#fde725"]]
-"""The same scale on a dark ground: nothing on it is darker than 4.5:1."""
+"""The same scale on a dark ground: every colour has a contrast of at least 4.5:1."""
 
 SEQUENTIAL_LIGHT = [[0, "#440154"], [0.3, "#3b528b"], [0.6, "#21818c"], [0.8, "#3f9350"], [1, "#6f9a1a"]]
-"""And on white: nothing on it is lighter than 3:1."""
+"""The same scale on white: every colour has a contrast of at least 3:1."""
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 
@@ -217,7 +217,7 @@ def stacked(names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str 
 def name_rows(
     fig: go.Figure, names: Sequence[str], chosen: str | None = None, *, wide: int = 30
 ) -> go.Figure:
-    """Name the rows of a chart from top to bottom, 0, 1, …, in lines so wide; ring the chosen stack's."""
+    """Name the rows of a chart from top to bottom, 0, 1, …, in lines of a width; frame the chosen stack."""
     marked = [f"▸ {name}" if name == chosen else name for name in names]
     fig.update_yaxes(
         range=[len(names) - 0.4, -0.6],

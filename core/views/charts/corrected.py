@@ -1,4 +1,4 @@
-"""Scores corrected by people, beside the judge's own."""
+"""Chart of a judge's scores corrected with people's grades, beside the uncorrected ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARKS = "Dot: corrected, with its 95 % interval. Diamond: judge. Cross: people a
 def drawn(
     rows: pl.DataFrame, names: Sequence[str], axis: str, said: Callable[[float | None], str]
 ) -> go.Figure:
-    """Draw corrected scores with their intervals, beside the judge's and people's own.
+    """Draw corrected scores with their intervals, beside the scores of the judge and of people.
 
     Args:
         rows: corrected, low, high, judged_score, alone and graded.

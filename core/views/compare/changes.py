@@ -1,4 +1,4 @@
-"""With and without a change: pairs of stacks that differ in exactly one thing, and its effect on them."""
+"""Pairs of stacks that differ in exactly one thing, and the effect of that change."""
 
 from __future__ import annotations
 
@@ -160,10 +160,10 @@ def effects(
         pairs: Rows of `changes`, of one change.
 
     Returns:
-        Per pair before, after, run_before, run_after and the columns of `core.analysis.paired.differences`
-        from n on, the pairs one family; and one row of the latter, query by query on average. There the
-        queries stay the sample, so the interval shows how far the change carries over to other queries with
-        these stacks, not to other stacks.
+        A row per pair: before, after, run_before, run_after and the columns of
+        `core.analysis.paired.differences` from n on, with all pairs as one family; and one row of these
+        columns for the average over the pairs. Its sample is still the queries, so its interval shows how far
+        the change carries over to other queries with these stacks, not to other stacks.
     """
     names = dict(pairs.select("run_before", "before").iter_rows())
     names |= dict(pairs.select("run_after", "after").iter_rows())

@@ -112,7 +112,7 @@ def looked_at(view: View, first: str, second: str, setup: Setup) -> Closer:
 
 
 def ask_stacks(view: View, ask: Ask) -> list[str]:
-    """Ask which stacks to compare; places left open take the usual ones."""
+    """Ask which stacks to compare; the usual stacks fill places left open."""
     best, names = usual(view.table, view.decision), dict(view.table.select("run_id", "name").iter_rows())
     one = names.get(ask.stack(view.table, view.decision, "A") or "", best[0])
     rest = view.table.filter(pl.col("name") != one)
@@ -126,7 +126,7 @@ def ask_stacks(view: View, ask: Ask) -> list[str]:
 
 
 def pair(view: View, first: str, second: str) -> dict[str, str]:
-    """Return the answers that compare two stacks, each by its name, or by the id or label of its run.
+    """Return the answers that compare two stacks, each given by name, run id or run label.
 
     Raises:
         UnknownNameError: If there is none in the workspace.
@@ -245,7 +245,7 @@ def closely(
 
 
 def by_tag(view: View, closer: Closer, two: Row, called: tuple[str, str]) -> Blocks:
-    """Yield the comparison on the queries of each tag; called: the letters of the pair."""
+    """Yield the comparison on the queries of each tag; `called` gives the letters of the pair."""
     yield Text("By tag", "heading")
     if closer.tags.is_empty():
         yield Text(words.NO_TAG, "caption")
@@ -260,7 +260,7 @@ def by_tag(view: View, closer: Closer, two: Row, called: tuple[str, str]) -> Blo
 
 
 def flips(view: View, closer: Closer, two: Row, setup: Setup, called: tuple[str, str]) -> Blocks:
-    """Yield wins and losses query by query, which open their query; called: the letters of the pair."""
+    """Yield wins and losses by query, which open their query; `called` gives the letters of the pair."""
     rows, names = closer.queries, (two["first"], two["second"])
     yield Text("Query by query", "heading")
     yield Text(words.summary(rows, {**two, "second": called[1]}, setup.tolerance))

@@ -115,7 +115,7 @@ def apart(row: Row, axis: Axis) -> tuple[str, str]:
 
 
 def in_units(row: Row, cost: Axis = COST) -> dict[str, str]:
-    """Return numbers of a row of `SIDES` in their axis's unit: in the unit of latencies a cost would be 0."""
+    """Return the numbers of a row of `SIDES` in the unit of their axis, as costs can be tiny."""
     axis = next(axis for axis in (QUALITY, LATENCY, cost) if axis.key == row["axis"])
     values = {name: axis.written(row[name]) for name in ("value", "value_against")}
     apart = {name: row[name] for name in ("difference", "low", "high") if row[name] is not None}

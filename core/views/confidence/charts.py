@@ -87,7 +87,7 @@ def _hovers(drawn: pl.DataFrame) -> list[str]:
 
 
 def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
-    """Draw both probabilities against the number of further queries; a line marks what the money buys."""
+    """Draw both probabilities against the number of further queries; a line marks what the budget buys."""
     drawn = rows.filter(pl.col("more") > 0)
     layout = theme.layout(x="further queries", y="share of the simulations", height=360)
     ticks = list(USUAL)

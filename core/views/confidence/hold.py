@@ -1,6 +1,6 @@
 """Whether the choice would hold: joint resamples of the queries, and the stacks that tie with the best.
 
-What a choice depends on: the number that would change it, what the limits exclude, the frontier's shape.
+It also finds what a choice depends on: the number that would change it, the limits, the frontier's shape.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def excluded_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Front:
-    """The frontier of the feasible stacks in two numbers."""
+    """Size, hypervolume and knee of the frontier of the feasible stacks."""
 
     size: int  # stacks on it
     volume: float  # share of the box between the worst stack and the ideal point that it dominates

@@ -141,7 +141,7 @@ def _best(values: Floats, today: int, sign: float) -> int:
 
 
 def chance(gaps: Floats, kind: Mask, clusters: Labels | None = None) -> float:
-    """Return how often a random set of as many queries gains as much from its own best stack.
+    """Return how often a random set of equally many queries gains as much from its own best stack.
 
     Args:
         gaps: [S, Q], each stack's lead over today's choice; NaN = unknown. For today's choice it is 0.
@@ -149,7 +149,7 @@ def chance(gaps: Floats, kind: Mask, clusters: Labels | None = None) -> float:
         clusters: [Q], queries that are drawn together; None if each is independent.
 
     Returns:
-        The p of the test that the kind is like the others; the kind itself counts as one of the sets.
+        The p-value of the test that the kind is like the others; the kind counts as one of the sets.
     """
     asked = ~np.isnan(gaps).all(axis=0)
     gaps, kind = gaps[:, asked], kind[asked]
@@ -192,7 +192,7 @@ def gained(
 
 @section("kinds of question", "Would a kind of question want another stack?")
 def kinds_of_question(view: View, ask: Ask) -> Blocks:
-    """Yield the limits' choice on the queries of each tag, beside today's choice."""
+    """Yield the stack that the limits select on the queries of each tag, beside today's choice."""
     del ask
     rows = kinds(view, view.constraints)
     if rows.is_empty():

@@ -14,7 +14,7 @@ from core.views import text
 
 
 def choice_under_noise(view: View) -> str:
-    """Say which stack would be chosen by the worse of clean and noisy queries, among stacks run on both.
+    """Say which stack is best by the worse of its clean and noisy scores, among stacks run on both.
 
     A quality floor is left out, as it applies to clean queries.
 

@@ -228,7 +228,7 @@ def other_weights(view: View, ask: Ask) -> Blocks:
 
 
 def _setting_by_setting(view: View, ask: Ask, grid: Grid, chosen: Sequence[str | None]) -> Blocks:
-    """Yield order and choice in every setting, beside one stack in them."""
+    """Yield the order and the choice in every setting, and how one stack does in each."""
     every = (
         Text("", label="Order and choice, setting by setting"),
         Chart(charts.agreement(grid, chosen), "agreement", "Order and choice in every setting"),
@@ -313,7 +313,7 @@ def ask_money(view: View, ask: Ask, rows: list[int]) -> Money:
 
 
 def _queries(view: View, ask: Ask, rows: list[int], *, heads: bool = True) -> Blocks:
-    """Yield more queries, the stacks and queries that they concern, and timing again.
+    """Yield the effect of more queries, the stacks and queries concerned, and the effect of timing again.
 
     Args:
         heads: Whether the result heads the page, instead of being a text below another one.
@@ -356,7 +356,7 @@ def _tagged(view: View, ranked: pl.DataFrame) -> Blocks:
 
 
 def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
-    """Yield the passages to judge next, handed over to Golden sets, and the effect of others' grades."""
+    """Yield the passages to judge next, with a link to Golden sets, and the effect of others' grades."""
     yield Text("Which passages to judge next", "heading")
     yield Text(next_words(unjudged, view.quality))
     rows = unjudged.worth.rows.head(USUAL)

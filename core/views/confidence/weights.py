@@ -265,7 +265,7 @@ READINGS = {
     (False, True): "too close to call as usual, real there",
     (True, True): "depends on the weights",
 }
-"""Meaning of a flip: whether the order is more than chance (as usual, where it is reversed the most)."""
+"""Meaning of a flip, by whether the order is significant as usual, and where it is reversed the most."""
 
 
 def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.DataFrame:
@@ -274,7 +274,6 @@ def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.D
     Returns:
         One row per pair whose scores differ in the usual setting: better and worse (names, as usual),
         reversal (the largest difference the other way, or null), where (its cell), p_there (adjusted
-        reversal (the largest difference the other way, or null), where (the cell of it), p_there (adjusted
         over the reversed pairs) and reading (`READINGS`; "holds" without a flip). Flipped pairs first.
     """
     said = [names[grid.run_ids[place]] for place in grid.best]

@@ -230,7 +230,7 @@ def _others(chosen: Sequence[str | None], ours: str) -> str:
 
 
 def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> list[Card]:
-    """Return choice, order and pairs over the grid; nothing if nothing is scored."""
+    """Return cards on whether choice, order and pairs hold over the grid; none if nothing is scored."""
     taus = grid.taus[~np.isnan(grid.taus)]
     if not len(taus):
         return []

@@ -137,9 +137,9 @@ def tag_rows(queries: pl.DataFrame) -> pl.DataFrame:
 
     It shows which further queries separate them best.
 
-    For a mean over groups of queries the error is least if each group has as many queries as its share times
-    the spread of its differences (Neyman 1934, J. R. Stat. Soc. 97). If so, the groups' means must
-    be weighted back to their shares.
+    The error of a mean over groups of queries is least if each group's size is proportional to its share
+    times the spread of its differences (Neyman 1934, J. R. Stat. Soc. 97). The groups' means must then be
+    weighted back to their shares.
 
     Args:
         queries: From `page.query_table` of two stacks: query_id, tags (``key=value``), delta.
@@ -187,7 +187,7 @@ def next_rows(table: pl.DataFrame, decision: Decision, limits: Constraints) -> p
         stack (its label), of (an evaluated stack), step (in words), said_by ("effects", "search" or "both"),
         place (among the search's proposals), guess and spread (of quality), chance (to score above today's
         choice), latency_least and cost_least (from `_least`; null = unknown) and beyond (limits that these
-        break, in words; null = none); stacks within the limits first, of these the search's, then
+        break, in words; null = none); stacks within the limits first, of these the search's first, then
         the most likely. The effects propose none if there is no choice, or too few stacks for a
         guess; the search none if Optuna is missing.
     """

@@ -96,7 +96,7 @@ def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
 
 
 def known_in_part(view: View, run_id: str) -> str:
-    """Return a stack's own cost where that is a lower bound, in words; else empty."""
+    """Return a stack's own cost in words if it is a lower bound, or else an empty text."""
     row = view.table.row(by_predicate=pl.col("run_id") == run_id, named=True)
     return text.cost_of(row, bare=True) if row["cost"] is None and row["cost_least"] else ""
 

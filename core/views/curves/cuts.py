@@ -1,6 +1,6 @@
 """Dynamic cut-offs beside a fixed K: which passages each keeps, and how good they are (metrics.md §6).
 
-Prompt tokens of Top(K): tokens of its passages in a generator's prompt at every K (metrics.md §11).
+The prompt tokens of Top(K) are those of its passages in a generator's prompt, at every K (metrics.md §11).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Cuts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listed:
-    """Rankings of a stack that can be cut: for queries with relevant passages, and with ordered scores."""
+    """Rankings of a stack that can be cut: those with ordered scores, for queries with relevant passages."""
 
     query_ids: tuple[str, ...]
     scores: npt.NDArray[np.float64]  # [queries, depth], descending; NaN beyond the end

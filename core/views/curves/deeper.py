@@ -27,8 +27,8 @@ def steps(
     """Compute the gain of each step to the next K of the same stack in the table's quality, latency and cost.
 
     Returns:
-        As `core.decide.marginal.marginal`; series is the specification without K. A K that nothing reads has
-        no steps.
+        The columns of `core.decide.marginal.marginal`; series is the specification without K. A K that
+        nothing reads has no steps.
     """
     axis = quality_axis(higher_is_better=quality.higher_is_better)
     series = [None if stack_of(spec) else without_depth(spec) for spec in table["spec"]]
@@ -63,7 +63,7 @@ def step_rows(steps: pl.DataFrame, table: pl.DataFrame, *, higher_is_better: boo
 
 
 def within_limits(rows: pl.DataFrame, reasons: Mapping[str, str]) -> pl.DataFrame:
-    """Let no step count as worthwhile if it ends in a stack that breaks a limit; takes `step_rows`.
+    """Mark steps as not worthwhile if they end in a stack that breaks a limit; takes `step_rows`.
 
     Args:
         reasons: The limits that stacks break, by name; see `core.views.within.beyond`.

@@ -71,7 +71,7 @@ def curve_table(
 def as_deep(snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str | None) -> pl.DataFrame:
     """Return runs with the id of the run that kept the deepest ranking of their stack.
 
-    It differs only if nothing reads K (`core.analysis.workspace.pools`), and is none of these runs.
+    The id changes only if nothing reads K (`core.analysis.workspace.pools`), to none of these runs.
     """
     ids = runs["run_id"].to_list()
     ranked = runs.filter("has_rankings")["run_id"].to_list()

@@ -21,7 +21,7 @@ from core.views.theme import logarithmic
 NO_LIMIT = "no limit"
 
 LARGEST = MOST_DOLLARS
-"""No limit lies beyond it."""
+"""The largest value that a limit can have."""
 
 _STEPS = 200
 

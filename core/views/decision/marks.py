@@ -22,7 +22,7 @@ SIZES = ("same", "candidates", "dim", "cost")
 Floats = npt.NDArray[np.float64]
 PLACED_AXIS, UNKNOWN_AXIS = "x", "x2"
 MARKS = "marks-"
-"""How the meta of a trace of marks begins; a browser knows the trace again by it."""
+"""Prefix of the meta of a trace of marks, by which the browser recognises the trace."""
 BRIGHT = 0.9
 """Opacity of a mark within the limits."""
 _SMALL, _LARGE = 7.0, 20.0

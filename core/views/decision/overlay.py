@@ -22,13 +22,13 @@ from core.views.theme import logarithmic
 from core.views.words.moving import RUNS_TODAY
 
 OVER = "over-"
-"""How the meta of a trace begins that holds for these limits only: frontier, whiskers, rings."""
+"""Prefix of the meta of traces that hold for these limits only: frontier, whiskers, rings."""
 WHISKERS_UP_TO = 40
 LABELS = 6
 STRIP_FROM = 0.9
 """Start of the strip of stacks without a number, as a share of the chart's width."""
 _WIDTH, _HEIGHT = 880.0, 276.0
-"""Of the area between the axes in a window of 1280 pixels."""
+"""Size of the area between the axes in a window of 1280 pixels."""
 _WIDEST = 0.5
 """Share of the axis up to which a jitter band is informative."""
 _TICKS = (1, 2, 3, 5)
@@ -298,7 +298,7 @@ _UP = {"y0": 0, "y1": 1, "yref": "y domain"}
 _DEPTHS = {"bottom": 0.94, "top": 0.06, "middle": 0.5}
 """Possible positions of a band's name, as shares of the plot's height."""
 STACK = "stack"
-"""Names the labels of stacks, which a phone has no room for."""
+"""Name of the labels of stacks, for which a phone has no room."""
 _NEAR, _HALF = 0.1, 45  # Share of the height, and pixels: how near a mark counts as on the label
 
 

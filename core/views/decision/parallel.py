@@ -27,7 +27,7 @@ _LOOKS = {
 """Colour of a stack's status, in drawing order."""
 _FAINT = 0.25
 _FEW = 5
-"""Up to how many different values an axis names every one."""
+"""Maximum number of different values for which an axis names every one."""
 _AXES = (
     ("quality", "", None),
     ("latency_ms", "latency ms", "unknown"),
@@ -40,7 +40,7 @@ _AXES = (
 
 
 def fates(rows: pl.DataFrame, decision: Decision, selected: str | None = None) -> list[str]:
-    """Return each stack's status: excluded, dominated, frontier or chosen, or that it is selected."""
+    """Return each stack's status: excluded, dominated, frontier, chosen or selected."""
     chosen = -1 if decision.chosen is None else decision.chosen
     fate_of = [
         CHOSEN if row == chosen else EXCLUDED if not feasible else FRONTIER if frontier else WITHIN

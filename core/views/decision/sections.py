@@ -153,7 +153,7 @@ def choice(view: View) -> Blocks:
 
 
 def moving(view: View) -> Blocks:
-    """Yield whether to stay with the stack that runs today, if one is said to."""
+    """Yield whether to stay with the stack that runs today, if one is marked as running."""
     move = stay_or_move(view)
     if move is not None:
         yield Text(line(move, view.quality.name), label=f"{move.now['name']} runs today.")

@@ -274,7 +274,7 @@ def cards(
 
     Args:
         bill: The cost of its stages, from `core.analysis.stack_cost.recorded`; empty if not on record.
-        late: Duration of its slow searches, in words; "" if nobody asked.
+        late: Duration of its slow searches, in words; "" if not asked for.
         paid: How costs from measured usage were priced: ``list price``.
 
     Returns:

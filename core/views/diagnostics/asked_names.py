@@ -119,7 +119,7 @@ def margins(
 
 
 MARGINED = schema("embedder dim:int32 language condition measure value:float low:float high:float n:int32")
-"""Columns of `margins`: condition "names 1" as runs are named by, "" = the questions as they are."""
+"""Columns of `margins`: condition is named as in runs ("names 1"), "" = the questions as they are."""
 
 
 def batch_of(scope: Scope, rows: pl.DataFrame) -> Batch:

@@ -61,7 +61,7 @@ def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = Non
 
 
 def pair_figure(judged: judges.Judged, one: int, other: int) -> go.Figure:
-    """Draw how often each grade of the first judge (rows) met each of the second, as the row's share."""
+    """Draw how often each grade of the first judge (rows) coincides with each of the second, by row share."""
     rows = judges.met(judged, one, other)
     grid = rows["passages"].to_numpy().reshape(GRADES, GRADES)
     shares = [

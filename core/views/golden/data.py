@@ -29,7 +29,7 @@ FILTERS: Mapping[str, pl.Expr] = {
     "copies apart": pl.col("apart") > 0,
     "judges differ": pl.col("differ") > 0,
 }
-"""Which of `every_query` are shown, by their word."""
+"""Filters of the rows of `every_query`, by the word that selects them."""
 
 
 @dataclass(frozen=True)

@@ -231,10 +231,10 @@ def rows_first(judged: Judged, one: int, other: int) -> tuple[int, int]:
 
 
 def met(judged: Judged, one: int, other: int) -> pl.DataFrame:
-    """Return how often each grade of one judge met each grade of another.
+    """Return how often each grade of one judge coincides with each grade of another.
 
     Returns:
-        grade (of the one), other_grade, passages, n (passages with that grade of the one), share (of n; null
+        grade (the first's), other_grade, passages, n (passages with that first grade), share (of n; null
         if n is 0) with its 95 % bootstrap interval over queries in low and high.
     """
     counts = table_of(judged, one, other)
@@ -288,7 +288,7 @@ def alike(pairs: pl.DataFrame, overall: Agreement) -> str:
 
 
 RELIABLE, TENTATIVE = 0.8, 0.667
-"""Alpha from which on grades are relied on, and on for tentative conclusions (Krippendorff 2004, §11.4)."""
+"""Least alpha of reliable grades, and of grades for tentative conclusions (Krippendorff 2004, §11.4)."""
 
 
 def verdict(alpha: float, low: float | None) -> str:

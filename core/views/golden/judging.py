@@ -188,11 +188,10 @@ def begin(
     mode: Mode = "grade",
     worth: pl.DataFrame | None = None,
 ) -> Queue:
-    """Draw a queue for a judge and record it; by value from `worth`, the most valuable passages first.
+    """Draw a queue for a judge and record it; one by value comes from `worth`, the most valuable first.
 
     Raises:
-        InputError: If the name is missing, in a different spelling or another golden set's, or there is
-            nothing to draw.
+        InputError: If the name is missing, misspelt or taken, or there is nothing to draw.
     """
     judge = _named(book, snapshot, scope.collection_id, judge)
     seed = token_hex(4)
@@ -220,8 +219,7 @@ def begin_answers(
     """Draw a judge's queue of answers of some runs at random, from those not graded by them, and record it.
 
     Raises:
-        InputError: If the name is missing, in a different spelling or another judge's, or there is
-            nothing to draw.
+        InputError: If the name is missing, misspelt or taken, or there is nothing to draw.
     """
     judge = _named(book, snapshot, collection_id, judge)
     own = snapshot.answer_scores(runs).filter(scorer=SCORER, judge=judge)
@@ -289,7 +287,7 @@ def _start(book: Book, collection: str, judge: str, pairs: list[tuple[str, str]]
 
 
 def _named(book: Book, snapshot: Snapshot, collection: str, judge: str) -> str:
-    """Return the judge's name, or refuse it if it is empty or two people's."""
+    """Return the judge's name, or refuse it if it is empty, misspelt or taken."""
     judge = " ".join(judge.split())
     if not judge:
         raise InputError("Who judges?", do="Type your name: your grades are kept under it.")
@@ -432,7 +430,7 @@ OWN_NAME = "Your grades are kept under it, apart from those of others: one perso
 
 
 def another(queue: Queue, name: str) -> str:
-    """Say that a queue belongs to another judge than the visitor."""
+    """Say that a queue belongs to a judge other than the visitor."""
     return f"This queue is {queue.judge}'s, and you judged as {name}: grades of two people never mix."
 
 

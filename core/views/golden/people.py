@@ -83,7 +83,7 @@ FAMILIES = cols.Rows(
 
 @dataclass(frozen=True, eq=False)
 class SetRight:
-    """Values of every stack by question, by the judge and by people."""
+    """Values of every stack on every question, by the judge and by people."""
 
     run_ids: tuple[str, ...]
     query_ids: tuple[str, ...]

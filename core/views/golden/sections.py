@@ -77,7 +77,7 @@ def is_sound(view: View, ask: Ask) -> Blocks:
 
 
 def label_mix(judged: Judged) -> Blocks:
-    """Yield a box per grade, and the mix over all queries."""
+    """Yield a box of passages per query for each grade, and the mix over all queries."""
     yield Chart(charts.mix_figure(judged), "grades", "Judged passages per query, by grade")
     yield Table(judged.mix, MIX)
 
@@ -128,7 +128,7 @@ def queries(view: View, ask: Ask, part: Part | None) -> Blocks:
 
 
 def judges_of(view: View, picked: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the golden sets to compare: the picked ones, or else the first; fewer than two if there are."""
+    """Return the golden sets to compare: the picked ones or else the first; fewer than two if fewer exist."""
     known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
     names = known["golden_set_id"].to_list()
     there = [name for name in picked if name in names]

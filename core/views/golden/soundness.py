@@ -25,7 +25,7 @@ from core.views import text
 GRADES = (5, 4, 3, 2, 1)
 GOOD = "4+5"  # The row of `summary` for the good grades together
 MAX_RUNS = 200
-"""Runs that are compared at most; every further one makes the judgements of the others less unique."""
+"""Maximum runs compared; every further one makes the judgements of the others less unique."""
 
 
 def per_query(judgements: pl.DataFrame) -> pl.DataFrame:
@@ -122,7 +122,7 @@ def leave_one_out(
 
     A passage is judged because some run found it. A run that contributed to the pool is judged on all that it
     finds, a new one isn't; leaving out one at a time shows the size of this advantage. Variants of a system
-    find the same, so that they are left out with it: systems has run_id and system.
+    find the same passages and are left out with it; systems has run_id and system.
     """
     unique = _unique(rankings, judgements, systems)
     grades = graded.grades[:, :, : measure.k].copy()
@@ -144,7 +144,7 @@ def leave_one_out(
 
 
 def _unique(rankings: pl.DataFrame, judgements: pl.DataFrame, systems: pl.DataFrame) -> pl.DataFrame:
-    """Return run_id, query_id, passage_id, grade and final rank (or null) of what only its system finds."""
+    """Return run_id, query_id, passage_id, grade, final rank (or null) of passages only its system finds."""
     alone = (
         rankings.join(systems, on="run_id")
         .group_by(PAIR)

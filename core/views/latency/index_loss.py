@@ -228,10 +228,10 @@ def passing(
     """Mark settings that pass, and the one taken per family: columns passes, beyond and taken.
 
     Efforts of different kinds or builds aren't comparable: the least of each is kept, then the fastest one.
-    Settings of one kind and build are tried from the largest down, and none below the first that fails
-    passes: so that any of them passes wrongly no more often than one does (Westfall & Krishen 2001, fixed
-    sequence). Each must hold at every cutoff, which needs no correction: all must, not any.
-    A setting that breaks a limit of the workspace isn't taken.
+    Settings of one kind and build are tried from the largest effort down, and none passes below the first
+    that fails, so a false pass is no more likely than in a single test (Westfall & Krishen 2001, fixed
+    sequence). Each must hold at every cutoff, which needs no correction because all must hold. A setting that
+    breaks a limit of the workspace isn't taken.
 
     Args:
         reasons: The limits that stacks break, by name; see `core.views.within.beyond`.
@@ -422,5 +422,5 @@ SHOWN = cols.Rows(
     ends="95 % paired bootstrap interval over queries.",
 )
 _MADE = SHOWN.frame(others="effort:float clusters:int64 cluster_kind").schema
-# By hand: a frame's own way would start Polars' threads with the import, which a process forked later lacks.
+# Made by hand: Polars' own method starts its threads at import, and a process forked later lacks them.
 ROWS = pl.Schema({name: kind for name, kind in _MADE.items() if name not in ("passes", "taken", "beyond")})

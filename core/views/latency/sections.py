@@ -211,7 +211,7 @@ def answer(row: Mapping[str, Any], stages: pl.DataFrame) -> str:
 
 
 def instead(rows: pl.DataFrame, name: str, chosen: str | None) -> str:
-    """Say why a stack replaces the chosen one; "" if that is timed, or there is none."""
+    """Say why a stack replaces the chosen one; "" if the chosen one is timed, or there is none."""
     timed = rows.filter(pl.col("p50").is_not_null())["name"]
     return "" if chosen is None or chosen in timed else f"No latency is known of {chosen}: {name} is shown."
 
@@ -266,7 +266,7 @@ def caveats(rows: pl.DataFrame, depths: pl.DataFrame) -> dict[str, str]:
 
 
 def _withheld(known: pl.DataFrame) -> list[str]:
-    """Say how many stacks lack a p95 and a p99, and the most frequent reason; once if they agree."""
+    """Say how many stacks lack a p95 and a p99, and the most frequent reason, once if they agree."""
     reasons = {}
     for percentile in ("p95", "p99"):
         held = known.filter(pl.col(percentile).is_null())

@@ -1,6 +1,6 @@
 """Data of page Library: the contents of a store, deletions and history; the papers' printed tables.
 
-Deleting and restoring by tombstone: what can be deleted, what goes with it, in one transaction.
+Things are deleted and restored by tombstone, with all that goes with them, in one transaction.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _change(store: Store, event: Literal["delete", "restore"], ids: Sequence[str
 
 
 def listed(ids: Sequence[str], kind: Kind) -> str:
-    """Return names for the list of revisions; only the names for runs."""
+    """Return ids as the list of revisions names them: unless they are runs, their kind comes first."""
     what = "" if kind == "run" else f"{NAMES[kind]} "
     return text.shorten(what + ", ".join(ids), _NOTE)
 

@@ -232,7 +232,7 @@ def graded_samples(samples: Samples, keep: pl.Expr) -> pl.DataFrame:
     """Count ranked queries and graded answers of every run, narrow and wide (recall_t_measure, Table 2).
 
     Returns:
-        name, ranked (queries, nr), n (answers, ng), narrow (of them with K < Np) and wide; sorted by name.
+        name, ranked (queries, nr), n (answers, ng), narrow (those with K < Np) and wide; sorted by name.
     """
     return (
         samples.rows.filter(keep)

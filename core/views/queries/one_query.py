@@ -45,7 +45,7 @@ class Side:
     # Whether the stack was asked the query: it has a ranking, candidates or a time for it
     asked: bool
     # rank, grade (null = unjudged), weight (within the Top-K), points (score of the ranking), before (its
-    # rank in the other stack), change (against it; null if that searched differently cut passages), and
+    # rank in the other stack), change (from there; null if that one searched differently cut passages), and
     # if a reranker gave reasons for its ratings, reason
     ranking: pl.DataFrame
     # The best ordering of the pool at K down to the last non-zero weight: place, grade, weight, now (its rank
@@ -305,7 +305,7 @@ def typed(snapshot: Snapshot, scope: Scope, quality: Quality, run_id: str, query
 def _siblings(
     snapshot: Snapshot, collection_id: str, run_id: str
 ) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """Return, by run, how it perturbs the queries of this run's stack; the newest if there are several."""
+    """Return the newest run of this run's stack on each kind of perturbed queries, with the perturbation."""
     runs = snapshot.runs(collection_id).filter("has_rankings")
     own = kin(runs.filter(run_id=run_id)).get(run_id)
     if own is None or own.perturb != CLEAN:

@@ -112,7 +112,7 @@ def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl
 
 @cached()
 def slices(view: View, run_id: str, shown: int, _rows: pl.DataFrame) -> pl.DataFrame:
-    """Average a stack on the queries of each tag: it is compared with nothing, so with 0."""
+    """Average a stack on the queries of each tag, as a difference to 0, since nothing is compared."""
     del run_id, shown  # stand in for the rows
     alike = groups(view.snapshot, view.scope)
     rows = by_tag(_rows.with_columns(other=pl.lit(0.0), delta="score"), Setup(), alike)
@@ -277,7 +277,7 @@ def side_by_side(sides: list[Blocks]) -> Blocks:
 
 
 def listed(name: str, said: str, shown: Passages) -> Blocks:
-    """Yield passages below their name."""
+    """Yield passages below a title and a caption."""
     yield Text("", label=name)
     if said:
         yield Text(said, "caption")

@@ -44,7 +44,7 @@ def answer(
     """Say where a stack is weak, or wins and loses against another.
 
     Args:
-        total: Queries without a filter.
+        total: Number of queries without a filter.
         pool: The convention of the candidate pool, for a stack alone; None = not stated.
     """
     if rows.is_empty():
@@ -124,7 +124,7 @@ def reachable(rows: pl.DataFrame, pool: str | None) -> Card | None:
     """Return the score of the best order of the candidate pool, or None if unknown.
 
     Args:
-        rows: Of one stack alone.
+        rows: Rows of one stack alone.
         pool: The convention of the pool; None = not stated.
     """
     known = rows.filter("counts").drop_nulls(["score", "best"])

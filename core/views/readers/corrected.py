@@ -56,7 +56,7 @@ class Graded:
 
     @cached_property
     def judges(self) -> tuple[Judge, ...]:
-        """All others: judges of answers that people graded first, then the computed ones."""
+        """All other scorers: first the judges of answers that people graded, then the computed ones."""
         asked, wrote = {one.scorer for one in self.people}, set(self.points["reader"])
         others = [one for one in self.scores if one not in self.people]
         order = {
@@ -333,7 +333,7 @@ def _votes(of: Graded, scorer: str, least: float) -> NDArray[np.int64]:
 
 
 def panel(of: Graded, scorer: str, least: float) -> Panel:
-    """Weight the models that judge by a scorer, by whether answers are good."""
+    """Weight the models that judge by a scorer, from their verdicts on whether answers are good."""
     return dawid_skene(_votes(of, scorer, least), 2)
 
 

@@ -84,7 +84,7 @@ def recall_by_k(view: View, of: str, base: str, deepest: int) -> pl.DataFrame:
 
 
 def beside(view: View, answered: data.Answered, scorer: str, of: str, base: str) -> Blocks:
-    """Yield the reader's gain per point of recall, and two stacks × two prompts; for runs, if known."""
+    """Yield the reader's gain per point of recall, and how two stacks interact with two prompts, if known."""
     labels = data.label_of(answered.scores.filter(scorer=scorer))
     deepest = int(answered.scores["k"].max() or 1)  # type: ignore[arg-type]
     alike, recall = answered.groups.labels, recall_by_k(view, of, base, deepest)

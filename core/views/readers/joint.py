@@ -31,7 +31,7 @@ def joint_table(snapshot: Snapshot, scope: Scope, quality: Quality, book: PriceB
     """Compute the cost of a correct answer on every stack, by the number of passages sent.
 
     Args:
-        scope: Its answering says whose answers count, and from which score one is correct.
+        scope: The workspace; its answering says whose answers count, and which score makes one correct.
         quality: The measure of retrieval, taken at every k.
 
     Returns:

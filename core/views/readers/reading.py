@@ -95,6 +95,6 @@ def ask_rules(ask: Ask) -> Rules:
 
 
 def no_curve(why: str) -> Blocks:
-    """Yield why there is nothing by k, and a link to the section for answers of any number of passages."""
+    """Yield why there are no curves by k, and a link to the section for answers of any number of passages."""
     yield Answer(why)
     yield Way("readers", "Generators side by side", "generators")

@@ -28,7 +28,7 @@ SIMILARITY, PRECISION = "similarity", "precision"
 BEST = 5  # The highest similarity
 METHODS = ("none", "relevance only", "HyDE", "multi-query", "one turn", "two turns")
 RELEVANCE, CRITERIA = METHODS[:4], ("none", *METHODS[4:])
-"""Methods that a line is fitted through: those that know relevance alone, and none with several criteria."""
+"""Methods that each line joins: those by relevance alone, and "none" with those by several criteria."""
 _LINES = {"relevance alone": (RELEVANCE, theme.OKABE_ITO[0]), "several criteria": (CRITERIA, theme.ACCENT)}
 _RERANKERS = {"rebel-one-turn": METHODS[4], "rebel-two-turn": METHODS[5]}
 _REWRITES = {"hyde": METHODS[2], "multi-query": METHODS[3]}
@@ -45,7 +45,7 @@ def method_of(spec: Mapping[str, Any]) -> str:
 
 
 def rebel_table(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """Return every stack, reader and k with both judged.
+    """Return every stack, reader and k whose similarity and precision are both judged.
 
     Returns:
         run_id, name, method, reader, prompt, temperature, k, similarity (0..5) and precision (0..1), each

@@ -18,7 +18,7 @@ READING = "k_last: last gain anywhere"
 """How `rsc` reads k_last; `rsc_before_stop` reads it as the last k before the first gain below epsilon."""
 _SPAN = ("low", "high", "n")
 _ITS = {"flanT5": "FlanT5", "flanUl2": "FlanUL2", "llama_7b": "LLAMA 2 7B", "llama_70b": "LLAMA 2 70B"}
-"""Readers of the tool's results by the paper's names."""
+"""The paper's names of the readers in the tool's results."""
 
 
 def scored(

@@ -60,7 +60,7 @@ NO_PARTS = "Which passages are gold is not known here: that takes rankings and j
 PUBLISHED = "The paper's tables 1, 4, 5, 7, 8 and 9, and what follows from its scores"
 _MOST = 6  # Maximum curves in a panel if none were picked: as many as there are colours
 _BY = {"stack": ("name", "label"), "reader": ("label", "name")}
-"""Dimension with a separate panel each: its column, and the column of the curves in it."""
+"""The dimension with a panel per value: its column, and the column of the curves in a panel."""
 _FIGURES = {"best score": "best", "k*": "k_star", "stability (RSS)": "rss", "scaling (RSC)": "rsc"}
 _NEEDS: Mapping[str, Need] = {"at least one": "any", "all": "all"}
 

@@ -20,9 +20,9 @@ from core.pipeline.sweep.expand import point
 from core.records import JsonMap, Stack, canonical_json, part_id
 
 STEPS = 5
-"""Efforts of a graph that are tried unless some are named: its depth, and as often twice as much."""
+"""Number of efforts tried on a graph by default: from its depth on, each twice the previous one."""
 REFINED = (0, 2, 10)
-"""How many times the depth is compared again with the exact vectors, if an index can."""
+"""How many times the depth is compared again with the exact vectors, if an index can do so."""
 _INDEX = ("index", "index_params")
 
 
@@ -100,7 +100,7 @@ def settings(
 def _given(
     base: Around, name: str, params: JsonMap, efforts: Sequence[int], indexed: int
 ) -> Iterator[JsonMap]:
-    """Yield the options of a kind at every effort, with as many passages compared exactly again."""
+    """Yield the options of a kind at every effort and every number of passages compared exactly again."""
     options = index_options(name, params, dim=base.spec.get("dim"), passages=indexed)
     knob, again = effort_of(name, options), refining_of(name, options)
     steps: Sequence[int | None] = [None]

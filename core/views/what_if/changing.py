@@ -89,7 +89,7 @@ def outcomes(view: View, now: str, to: str) -> pl.DataFrame:
 
 
 def _changed(view: View, now: str, to: str) -> pl.DataFrame:
-    """Return per query whether the first passages are others; a query without rankings is left out."""
+    """Return per query whether the first passages differ; a query without rankings is left out."""
     ranked = view.snapshot.rankings([now, to], stage="final").filter(pl.col("rank") <= FIRST)
     sets = ranked.group_by("query_id", "run_id").agg(pl.col("passage_id").unique().sort())
     one, other = (sets.filter(run_id=run_id).drop("run_id") for run_id in (now, to))

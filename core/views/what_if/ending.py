@@ -52,7 +52,7 @@ def deadlines(view: View, ask: Ask) -> Blocks:
 
 
 def _outliving(rows: pl.DataFrame) -> str:
-    """Say how many stacks outlive it, and which of them is the best."""
+    """Say how many stacks outlive the first announced end, and which of them is the best."""
     if rows.is_empty():
         return "No other stack of the workspace would outlive it."
     known = rows.drop_nulls("difference")

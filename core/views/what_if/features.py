@@ -22,10 +22,10 @@ FOUND = {
     "dense_": "scores of the dense search",
     "rerank_": "scores of the reranker",
 }
-"""Signs read from scores, by the prefix of their names."""
+"""Lists of scores that signs are read from, by the prefix of the signs' names."""
 DROPPED = ("dense_top_margin", "dense_top1", "top_margin", "top1")
 """Signals whose drop is a sign: the margin D of the first against the second passage, and its score."""
-MOST_TAGS = 12  # values of a kind of tag; more would identify single queries
+MOST_TAGS = 12  # Maximum values of a kind of tag; more would identify single queries
 ABOUT = (
     "What the router may look at. Words, letters and capitals of the query; its tags; shape of the scores "
     "that the first stack finds; drop of its margin and best score when the query is asked perturbed (CLQ "

@@ -77,7 +77,7 @@ def staying(view: View, ask: Ask) -> Blocks:
 
 
 def unmarked() -> Blocks:
-    """Yield that no stack is said to run today, and how to say which does."""
+    """Yield a notice that no stack is marked as running today, and how to mark one."""
     yield Answer("No stack is said to run today.", NOTHING)
     yield Way("decision", "Mark it on Decision")
 
@@ -116,7 +116,7 @@ def _line(item: Item) -> dict[str, object]:
 
 
 def _months(move: Switch) -> go.Figure | None:
-    """Draw the cumulative cost of either way by month; None if an amount is unknown."""
+    """Draw the cumulative cost of staying and of switching by month; None if an amount is unknown."""
     once, saved, queries = move.move.once_usd, move.move.saves_usd, move.terms.queries_per_month
     if once is None or saved is None or queries is None:
         return None

@@ -138,7 +138,7 @@ def gather(view: View, options: Sequence[Option], *, way: Way | None = None) -> 
 
     Args:
         options: Two or more, the shallowest first.
-        way: How a query gets from the shallowest option to a deeper one; decides its time and cost by then.
+        way: How a query gets from the shallowest option to a deeper one; it decides time and cost until then.
 
     Returns:
         The values, or None if no query is scored at every option.

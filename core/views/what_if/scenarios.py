@@ -235,9 +235,9 @@ def choices(
         chosen: run_id of the stack shipped within the current limits, if decided.
 
     Returns:
-        The published ones, otherwise the derived ones, where two that both ask for the highest quality and
-        choose one stack are merged; the current limits; the user's own, which replace those of the
-        same name.
+        The published scenarios or else the derived ones, two of which are merged if both ask for the highest
+        quality and choose one stack; the current limits; the user's own, which replace others of the same
+        name.
     """
     up = limits.higher_is_better
 

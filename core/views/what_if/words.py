@@ -15,9 +15,9 @@ from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import SAVED
 
 WORTH = "Worth it"
-"""Beginning of routing's answer if it is worth it."""
+"""Beginning of routing's answer if routing is worth it."""
 BEYOND = "Beyond your limits"
-"""Its beginning if it breaks a limit."""
+"""Beginning of routing's answer if routing breaks a limit."""
 _SHORT = 12  # Maximum letters of a depth named in the answer; a stack's name is too long for it
 _NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper is said to send none
 
@@ -62,7 +62,7 @@ def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
 
 
 def best_single(rows: pl.DataFrame, quality: Quality) -> dict[str, Any]:
-    """Return the depth for all with the best quality within the limits, ties to the shallower.
+    """Return the depth for all with the best quality within the limits; ties go to the shallower.
 
     If none is within the limits, it is the best of all.
     """

@@ -17,7 +17,7 @@ HARDLY = "More questions would hardly pay."
 FINE = (NOTHING, HARDLY)
 """Answers if nothing need be done first: surely the best, or not worth more questions."""
 PAYS = 0.1
-"""Minimum chance that doubling the questions shows a better stack for them to be recommended first."""
+"""Least chance that doubling the questions shows a better stack at which doing so is recommended first."""
 MEETS = 0.9
 """Share of simulated repeats within the limits below which the stack is timed again first."""
 

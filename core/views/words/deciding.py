@@ -25,7 +25,7 @@ def changed(rows: pl.DataFrame, contest: Contest) -> tuple[str, str]:
 
 
 def mean(rows: pl.DataFrame) -> dict[str, float]:
-    """Return the means over the questions of `DIFFERENCES`."""
+    """Return the means of `DIFFERENCES` over the questions."""
     return rows.select(pl.col("overlap", "rbo", "other_first").mean()).row(0, named=True)
 
 

@@ -48,10 +48,10 @@ def near_rows(
 
     Returns:
         For each stack, run_id, limit (of `core.decide.axes.LIMITS`), value, over, unit, gain (of quality over
-        the chosen stack; null if none is chosen), gain_low and gain_high (the 95 % interval of that by
-        query, null if only averages are known), set_to (the limit with which it ships), then (what ships
-        then: it), edge (whether it is at the edge of the SLA), near (whether it is within a tenth of the
-        limit, or at the edge), quality, latency_ms and cost with least and missing.
+        the chosen stack; null if none is chosen), gain_low and gain_high (the 95 % interval of that by query,
+        null if only averages are known), set_to (the limit with which it ships), then (the stack that then
+        ships: this one), edge (whether it is at the edge of the SLA), near (whether it is within a tenth of
+        the limit, or at the edge), quality, latency_ms and cost with least and missing.
     """
     misses = near_misses(table, decision, constraints, rule, paired=paired)
     if decision.chosen is None:

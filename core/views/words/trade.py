@@ -14,7 +14,7 @@ from core.views import text
 from core.views.blocks import Table
 
 _RATIO = 10.0
-"""From here on a share of the time is written as ``1/57``; below it in percent."""
+"""Ratio from which a share of the time is written as ``1/57``; a smaller one is in percent."""
 Row = Mapping[str, Any]
 
 

@@ -38,7 +38,7 @@ def hurts(view: View) -> tuple[Hurt, ...]:
 
 
 def _nothing_found(view: View, run_id: str) -> Hurt | None:
-    """Count the queries on which it finds nothing useful, as page Queries does."""
+    """Count the queries on which the stack finds nothing useful, as page Queries does."""
     rows = queries(view, run_id)
     n, failed = rows["score"].count(), useless(rows).height
     if not failed:
@@ -48,7 +48,7 @@ def _nothing_found(view: View, run_id: str) -> Hurt | None:
 
 
 def _typed_badly(view: View, run_id: str) -> Hurt | None:
-    """Say what perturbed queries cost it, as section Noise of Diagnostics does."""
+    """Say what perturbed queries cost the stack, as section Noise of Diagnostics does."""
     runs, effects = noise_effects(view)
     families = runs.rows.filter(run_id=run_id)["family"]
     row = hardest(effects.filter(family=families[0]), view.quality) if len(families) else None
