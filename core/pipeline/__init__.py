@@ -1,1 +1,1 @@
-"""Stacks that really run: index, search, fuse, time, and hand batches of records to a sink."""
+"""Stacks that really run: they index, search, fuse, time, and hand batches of records to a sink."""

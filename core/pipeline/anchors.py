@@ -1,20 +1,20 @@
 """Grades anchored to characters of documents, so that one golden set judges the chunks of any chunker.
 
-A span says: for this query, these characters of this document are worth this grade. What a chunk is worth
-follows from the spans that it meets. **The rule:** a chunk gets the highest grade among the spans
+A span says: for this query, these characters of this document are worth this grade. The grade of a chunk
+follows from the spans that it overlaps. **The rule:** a chunk gets the highest grade among the spans
 
 * at least `coverage` of whose characters it covers, or
 * which cover at least `coverage` of the chunk's own characters;
 
-a chunk that meets none is not judged. The first half serves spans shorter than a chunk (a sentence that
-answers the question: the chunk that holds it, or the larger part of it, is as good), the second those longer
-than a chunk (a graded section: every chunk that lies mostly within it is as good). `coverage` is above 0 and
-at most 1, by default 0.5: with 0.5 or less no span is lost where it falls on one or two chunks without blanks
-between them, and never one that covers whole chunks; the higher it is, the more a cut through the evidence
-costs. Spans that no chunk gets are listed (`Derived.lost`), for a chunker that tears evidence apart would
-otherwise look better than it is: their queries may have nothing judged left and drop out of its mean.
+a chunk that does neither is not judged. The first half serves spans shorter than a chunk (a sentence that
+answers the question: the chunk with all or most of it is as good), the second serves longer spans (a graded
+section: every chunk that lies mostly within it is as good). `coverage` is above 0 and at most 1, by default
+0.5: with 0.5 or less no span is lost that falls on one or two chunks without blanks between them, and none
+that covers whole chunks; the higher it is, the more a cut through the evidence costs. Spans that grade no
+chunk are listed (`Derived.lost`), as a chunker that splits evidence would otherwise look better than it is:
+their queries may have no judged passage left and drop out of its mean.
 
-Judgements of whole documents or of chunks whose places are known become spans by `anchor`.
+Judgements of whole documents, or of chunks whose places are known, become spans with `anchor`.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _KEY = ("golden_set_id", "query_id", "passage_id")
 class Derived:
     """The grades of one chunker's chunks."""
 
-    # The record that the judgements belong to: the part "<whole>@<chunking>", or the golden set itself where
+    # The record that the judgements belong to: the part "<whole>@<chunking>", or the golden set itself if
     # documents are passages
     golden_set: GoldenSet
     judgements: pl.DataFrame  # Frame of `TABLES["judgements"]`
-    lost: pl.DataFrame  # The spans that no chunk got, frame of `TABLES["spans"]`
+    lost: pl.DataFrame  # The spans that grade no chunk, frame of `TABLES["spans"]`
     # Queries with spans and no judged chunk, sorted; they drop out of this chunking's means
     unasked: tuple[str, ...]
 
@@ -101,11 +101,11 @@ def _covered(spans: pl.DataFrame, chunks: pl.DataFrame, coverage: float) -> pl.D
 
 
 def _met(spans: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
-    """Return every span with every chunk of its document that it may overlap (and few that it does not).
+    """Return every span with every chunk of its document that it may overlap, and few others.
 
-    Documents are laid end to end on one line. There the chunks that a span can overlap are neighbours in the
-    order of their beginnings: from the first that ends behind the span's beginning, to the last that begins
-    before the span's end. Two binary searches find them for all spans at once.
+    Documents are laid end to end on one line. On it the chunks that a span can overlap are neighbours, in
+    order of their starts: from the first that ends after the span's start to the last that starts before the
+    span's end. Two binary searches find them for all spans at once.
     """
     codes = chunks.select(pl.col("source").unique(maintain_order=True)).with_row_index("code")
     spans = spans.join(codes, on="source", how="inner", maintain_order="left")
@@ -132,10 +132,10 @@ _SPAN = ("golden_set_id", "query_id", "source", "start_char", "end_char")
 
 
 def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Anchor judgements of passages to the characters that those cover.
+    """Anchor judgements of passages to the characters that the passages cover.
 
-    With the chunks of a chunker this carries what was judged chunk by chunk over to other chunkers; with
-    those of "none" what was judged document by document: every chunk of a document then has its grade.
+    For the chunks of a chunker this carries the grades of its chunks over to other chunkers; for "none" it
+    carries the grades of whole documents: every chunk then has the grade of its document.
 
     Returns:
         The spans (frame of `TABLES["spans"]`), and the judgements of passages whose place is not known.
@@ -148,7 +148,7 @@ def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> tuple[pl.DataFrame
 
 
 def holds_spans(path: Path) -> bool:
-    """Return whether a file is a table of spans, by its columns; to tell it from judgements of passages."""
+    """Return whether a file is, by its columns, a table of spans and not of judgements of passages."""
     try:
         with opened([path], Limits()) as (archive,):
             member = archive.members[0]

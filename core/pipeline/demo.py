@@ -1,4 +1,4 @@
-"""The demo: a collection frozen in data/demo (see its README), its stacks really run and measured here."""
+"""The demo: a collection frozen in data/demo (see its README), with stacks really run and measured here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _JUDGE = "an AI assistant of the team, reading each passage; one judge"
 _SECOND = "a second AI assistant of the team, without sight of the first grades"
 
 Progress = Callable[[int, int, str], None]
-"""Told about every step: steps done, steps in all, what is happening now."""
+"""Reports each step: steps done, steps in all, and what is happening now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Demo:
 
     @property
     def summary(self) -> str:
-        """Return in one line for people how many stacks were measured and judgements made."""
+        """Return one line for people with the numbers of measured stacks and of judgements."""
         counts = dict(self.judged.group_by("grade").len().iter_rows())
         grades = ", ".join(f"{counts.get(grade, 0)} of grade {grade}" for grade in range(5, 0, -1))
         asked = self.judged["query_id"].n_unique()
@@ -82,7 +82,7 @@ def second_set() -> GoldenSet:
 
 
 def passages() -> pl.DataFrame:
-    """Return frame of `TABLES["passages"]`."""
+    """Return the passages of the demo, a frame of `TABLES["passages"]`."""
     rows = pl.read_parquet(PASSAGES).with_columns(
         collection_id=pl.lit(COLLECTION_ID), tokenizer=pl.lit(_TOKENIZER)
     )
@@ -90,13 +90,13 @@ def passages() -> pl.DataFrame:
 
 
 def queries(path: Path = QUERIES) -> pl.DataFrame:
-    """Return the queries in a file of the demo, frame of `TABLES["queries"]`."""
+    """Return the queries in a file of the demo, a frame of `TABLES["queries"]`."""
     rows = pl.read_ndjson(path).with_columns(collection_id=pl.lit(COLLECTION_ID))
     return frame("queries", rows.select(list(TABLES["queries"])).to_dict())
 
 
 def judgements(*, second: bool = False) -> pl.DataFrame:
-    """Return frame of `TABLES["judgements"]`; `second`: the second judge's."""
+    """Return judgements of the demo, a frame of `TABLES["judgements"]`; the second judge's if `second`."""
     path, golden = (SECOND, second_set()) if second else (JUDGEMENTS, golden_set())
     rows = pl.read_csv(path, separator="\t", quote_char=None).with_columns(
         golden_set_id=pl.lit(golden.golden_set_id), raw=pl.col("grade"), judge=pl.lit(golden.judge)
@@ -105,7 +105,7 @@ def judgements(*, second: bool = False) -> pl.DataFrame:
 
 
 def gold_answers() -> pl.DataFrame:
-    """Return frame of `TABLES["gold_answers"]`: short answers that docstrings state."""
+    """Return short answers stated in docstrings, a frame of `TABLES["gold_answers"]`."""
     rows = pl.read_csv(GOLD_ANSWERS, separator="\t", quote_char=None)
     rows = rows.with_columns(collection_id=pl.lit(COLLECTION_ID))
     return frame("gold_answers", rows.select(list(TABLES["gold_answers"])).to_dict())
@@ -130,7 +130,7 @@ def grid(
 
 
 def noisy() -> list[Stack]:
-    """Return BM25 and wordllama with small talk around the questions, and with what rewriting makes of it."""
+    """Return BM25 and wordllama on questions with added small talk, and on the same questions rewritten."""
     return _expanded(
         mode=("sparse", "dense"),
         dim=(64, 256),
@@ -186,7 +186,7 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
         tell(status.done, status.total, status.stage)
 
     batches: list[Batch] = []
-    # Nothing is paid for and all of it takes a minute, so a later run need not resume anything.
+    # Nothing is paid for and the whole takes a minute, so a later run need not resume anything.
     with tempfile.TemporaryDirectory(prefix="clq-demo-") as folder:
         run_job(job, batches.append, site=Site(work=Path(folder), progress=on_status))
     runs = merged(batches)

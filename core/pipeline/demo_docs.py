@@ -23,7 +23,7 @@ LATER = {
     DEMO / "judgements-later.tsv": "a language model, 27 November 2026: what encoders and a reranker bring",
     DEMO / "judgements-whole.tsv": "language models, 28 November 2026: blind, first ten of every stack",
 }
-"""Files of grades outside the demo's pools, with their judge."""
+"""Files of grades for passages outside the demo's pools, with their judge."""
 
 
 def collection() -> Collection:
@@ -60,13 +60,13 @@ def golden_sets() -> tuple[GoldenSet, GoldenSet]:
 
 
 def queries() -> pl.DataFrame:
-    """Return frame of `TABLES["queries"]`: the demo's questions, then those of this workspace alone."""
+    """Return the demo's questions, then those of this workspace alone, as a frame of `TABLES["queries"]`."""
     rows = pl.concat([demo.queries(), demo.queries(MORE)]).with_columns(collection_id=pl.lit(COLLECTION_ID))
     return frame("queries", rows.to_dict())
 
 
 def later() -> pl.DataFrame:
-    """Return frame of `TABLES["judgements"]`: grades of passages outside the demo's pools."""
+    """Return grades of passages outside the demo's pools, a frame of `TABLES["judgements"]`."""
     rows = pl.concat(
         pl.read_csv(file, separator="\t", quote_char=None).with_columns(judge=pl.lit(judge))
         for file, judge in LATER.items()
@@ -89,7 +89,7 @@ def texts() -> Batch:
 
 
 def shipped() -> tuple[Batch, Batch]:
-    """Return the whole workspace (what `texts` returns, and results), and figures of names."""
+    """Return the whole workspace (what `texts` returns, with results), and name figures."""
     held, measured = texts(), load([RESULTS])
     frames = dict(measured.frames)
     names = {table: frames.pop(table) for table in ("diagnostics",) if table in frames}

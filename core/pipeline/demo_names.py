@@ -1,9 +1,9 @@
-"""Questions that name something, for the demo: remarks on a function elsewhere in numpy's documentation.
+"""Questions with names for the demo: remarks on a function found elsewhere in numpy's documentation.
 
 Many docstrings have a section See Also, in which their authors name other functions and say what these do:
 "unravel_index : Convert a flat index into an index tuple." Such a line is a question here, and the docstring
 of the function that it names the passage to find. Nobody graded anything: the authors' link is the judgement.
-Beside them stand the demo's own 64 questions, which name nothing, with their grades, and questions that these
+With them come the demo's own 64 questions, which name nothing, with their grades, and questions that these
 texts do not answer.
 """
 
@@ -35,18 +35,18 @@ from core.tables import TABLES, frame
 
 COLLECTION_ID, GOLDEN_SET_ID = "python-names", "python-names-linked"
 WITHOUT, UNANSWERABLE = DEMO / "unanswerable.txt", "unanswerable"
-NAMED = "n"  # with which the identifiers of questions that name something begin
+NAMED = "n"  # Prefix of the identifiers of questions that name something
 QUESTIONS = 120
-"""Links that are asked, the first by a hash of their texts."""
+"""Number of links that are asked, the first by a hash of their texts."""
 REPEATS, DEPTH = 3, 50
 _SECTION = re.compile(r"See Also\n-+\n(.*?)(?:\n\n[A-Z]\w+\n-{3,}|\Z)", re.DOTALL)
 _LINE = re.compile(r"^(?:numpy\.)?([\w.]+) ?: ([A-Z].{20,}\.)$", re.MULTILINE)
-_NAMED = re.compile(r"[_\d]|^.{6,}$")  # what no sentence holds by chance: "any" and "all" are words, too
+_NAMED = re.compile(r"[_\d]|^.{6,}$")  # not "any" or "all", which sentences contain by chance
 _EMBEDDER, _DIM = "wordllama", 256
 
 
 def links(passages: pl.DataFrame) -> pl.DataFrame:
-    """Return the lines of See Also whose words the function's own docstring does not use.
+    """Return the lines of See Also whose words do not occur in the function's own docstring.
 
     Args:
         passages: passage_id and text.
@@ -147,7 +147,7 @@ def stacks() -> list[Stack]:
 
 
 def measured(progress: demo.Progress | None = None) -> list[Batch]:
-    """Return the workspace, its stacks run on this machine, and its traffic as it was asked."""
+    """Return the workspace, its stacks run on this machine, and its traffic in the order it was asked."""
     given, tell = workspace(), progress or (lambda *_: None)
     passages, queries = (given.frames[name].lazy().collect() for name in ("passages", "queries"))
 
@@ -173,8 +173,7 @@ def measured(progress: demo.Progress | None = None) -> list[Batch]:
 def traffic(passages: pl.DataFrame, queries: pl.DataFrame) -> Batch:
     """Ask a stack every question once and log when: first those that name something, then the others.
 
-    The change half way is made on purpose, so that there is a drift to see; the times are those at which the
-    questions were asked.
+    The change half way is deliberate, so that there is a drift to see; the times are real.
     """
     corpus = corpus_of(passages)
     ids, began = corpus.passage_ids.to_list(), time.time()

@@ -1,4 +1,4 @@
-"""Where, and under which conditions, time is measured; decides whether two latencies can be compared."""
+"""The machine and conditions under which time is measured; they decide whether two latencies compare."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from core.jobs import cores
 
 if TYPE_CHECKING:
     import faiss
-else:  # which stored results do without
+else:  # not needed for stored results
     faiss = later("faiss")
 
 PACKAGES = ("bm25s", "faiss-cpu", "numpy", "polars", "PyStemmer", "wordllama")
 
 
 def describe(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
-    """Return the machine and the software, without what changes from minute to minute."""
+    """Describe the machine and the software, except for what changes from minute to minute."""
     return {
         "cpu": _cpu_model(),
         "cores": cores(),
@@ -68,7 +68,7 @@ def _version(name: str) -> str | None:
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Let faiss, if it is installed, work on this many threads; one is as a server under load has."""
+    """Let faiss, if installed, use this many threads; one is what a server under load has."""
     if not installed("faiss"):
         yield
         return
@@ -84,7 +84,7 @@ _EVERY_S = 5.0
 
 
 class Collector:
-    """Defers garbage collection while the block runs, or else it would hit a few queries at random."""
+    """Defers garbage collection during the block, as it would otherwise slow a few queries at random."""
 
     def __init__(self) -> None:
         self._last, self._was_on = 0.0, True
@@ -97,7 +97,7 @@ class Collector:
         return self
 
     def pause(self) -> None:
-        """Collect garbage, while nothing is measured, if the last time is long ago."""
+        """Collect garbage between measurements, if the last collection was long ago."""
         if time.monotonic() - self._last >= _EVERY_S:
             gc.collect()
             self._last = time.monotonic()

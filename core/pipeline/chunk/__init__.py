@@ -1,8 +1,8 @@
 """Documents in, passages out, each with the exact characters of its document that it covers.
 
-`chunk` cuts the documents of a collection, on several processes if there is much to cut. The passages are
-those of its part "<collection>@<name>", and the chunks say where each lies, which is what grades anchored to
-characters are derived from (`core.pipeline.anchors`).
+`chunk` cuts the documents of a collection, on several processes if there is much to cut. The passages belong
+to its part "<collection>@<name>", and the chunks say where each lies; grades anchored to characters are
+derived from that (`core.pipeline.anchors`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def vectors_of(
 
 
 PARALLEL_FROM = 20_000_000
-"""From how many characters on several processes pay for being started (about two seconds)."""
+"""Number of characters from which several processes are worth their start (about two seconds)."""
 _BLOCK = 2_000_000  # Characters that one task takes
 
 
@@ -84,11 +84,11 @@ class Chunked:
     # The collection that the passages belong to: the part "<whole>@<name>", or for "none" the whole itself
     collection: Collection
     # Frame of `TABLES["passages"]` in the order of the documents; passage_id is "<source>#<name>:<number from
-    # 0>" (for "none" the source), title is the metadata put before the text, tokens count both as they are
-    # searched (title, line end, text), source is the document
+    # 0>" (for "none" the source), title is the metadata put before the text, tokens counts both as searched
+    # (title, line end, text), source is the document
     passages: pl.DataFrame
-    # Frame of `TABLES["chunks"]`, row by row the place of each passage (with "none" but of empty documents):
-    # its text is ``document[start_char:end_char]``
+    # Frame of `TABLES["chunks"]`: row by row the place of each passage (with "none", empty documents have no
+    # row); its text is ``document[start_char:end_char]``
     chunks: pl.DataFrame
 
 
@@ -97,7 +97,7 @@ def chunk(documents: pl.DataFrame, chunker: JsonMap, *, collection: Collection) 
 
     Raises:
         UnknownNameError: If there is no such chunker.
-        InputError: If a parameter is out of range, a document stands twice, or none has text.
+        InputError: If a parameter is out of range, a document occurs twice, or none has text.
     """
     whole, name = canonical(chunker), chunking_name(chunker)
     rows = _complete(documents)
@@ -171,7 +171,7 @@ def _cut(chunker: JsonMap, documents: pl.DataFrame) -> pl.DataFrame:
 
 
 def _exact(work: Work, spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield the spans without blanks at their ends; one that turns out too long is cut once more."""
+    """Yield the spans without blanks at their ends; one that turns out too long is cut again."""
     for start, end in spans:
         parts = [(start, end)] if work.tokens(start, end) <= work.options["size"] else work.cut(start, end)
         for part in parts:

@@ -1,4 +1,4 @@
-"""Chunkers: functions that cut a document into passages, each with what it declares.
+"""Chunkers: functions that cut a document into passages, each with its declared parameters.
 
 A chunker is a method with parameters, ``{"method": "sentence", "size": 200}``; `canonical` adds the defaults
 and `chunking_name` names the result.
@@ -31,14 +31,14 @@ LANGUAGES = {
     "dutch": "nl", "danish": "da", "norwegian": "no", "swedish": "sv", "russian": "ru", "turkish": "tr",
     "other": "en",
 }  # fmt: skip
-"""Languages whose abbreviations are known, by name; what ends a sentence is known of all scripts."""
+"""Languages whose abbreviations are known, by name; sentence ends are known for all scripts."""
 
 Divide = Callable[[Work, int, int], Iterable[Span]]
 _BLANK_LINE = re.compile(r"\n[^\S\n]*(?:\n\s*)+|\f\s*")
 
 
 def sentences(work: Work, start: int, end: int) -> Iterator[Span]:
-    """Yield the sentences of a stretch, without the blanks at their ends; a blank line ends one, too."""
+    """Yield the sentences of a stretch without the blanks at their ends; a blank line ends a sentence too."""
     import sentencex  # noqa: PLC0415 - a compiled library, needed only here
 
     language = LANGUAGES[work.options["language"]]
@@ -53,9 +53,9 @@ def sentences(work: Work, start: int, end: int) -> Iterator[Span]:
 
 
 def paragraphs(work: Work, start: int, end: int) -> Iterator[Span]:
-    """Yield the paragraphs of a stretch.
+    """Yield the paragraphs of a stretch, without the blanks at their ends.
 
-    What blank lines and page breaks set apart, without blanks at the ends.
+    Blank lines and page breaks separate them.
     """
     begin = start
     for blank in [*_BLANK_LINE.finditer(work.text, start, end), None]:
@@ -84,7 +84,7 @@ def pack(work: Work, units: Sequence[Span], overlap: int) -> list[Span]:
         begin = work.overlap_from(start, end, overlap)
         following = last + 1
         again = next((unit for unit in range(first + 1, following) if starts[unit] >= begin), following)
-        # A passage that begins again with a unit reaches the following one: else it repeats alone
+        # A passage that starts again with the last unit must reach the next one, or it would only repeat it
         while again < following and not (
             work.fits(starts[again], units[following][1]) and _last(work, units, again) >= following
         ):
@@ -162,7 +162,7 @@ def _fixed(work: Work) -> list[Span]:
             break
         start = work.overlap_from(start + 1, far, work.options["overlap"])
         far = work.reach(start, end) if start < far else far
-        if far <= after:  # an overlap that leaves no room for anything new would repeat itself for ever
+        if far <= after:  # an overlap without room for new text would repeat forever
             start, far = after, work.reach(after, end)
     return spans
 
@@ -212,7 +212,7 @@ _LEVELS: Sequence[Divide] = (_sections, paragraphs, _lines, sentences)
 
 
 def _within(work: Work, whole: Span, levels: Sequence[Divide]) -> list[Span]:
-    """Divide a stretch; neighbours that fit are packed, what does not fit is divided further."""
+    """Divide a stretch; neighbours that fit together are packed, and what does not fit is divided further."""
     if work.fits(*whole):
         return [whole]
     if not levels:
@@ -266,7 +266,7 @@ def _by_paragraph(work: Work) -> list[Span]:
 
 
 def _too_little(work: Work, start: int, end: int) -> bool:
-    """Return whether this waits for the next paragraph: a heading alone, or shorter than a passage may be."""
+    """Return whether a stretch waits for the next paragraph: a lone heading, or below the least length."""
     heading = any(at == start for at, _, _ in work.headings)
     alone = heading and _ONE_LINE.fullmatch(work.text, start, end) is not None
     return alone or work.gauge.count(start, end) < work.options["least"]
@@ -340,7 +340,7 @@ def canonical(chunker: JsonMap) -> dict[str, Any]:
 
 
 def chunking_name(chunker: JsonMap) -> str | None:
-    """Return the name of what a chunker makes: method, size and four digits that stand for all parameters."""
+    """Return the name of a chunking: method, size, and four digits that stand for all parameters."""
     whole = canonical(chunker)
     if whole["method"] == NONE.name:
         return None

@@ -1,4 +1,4 @@
-"""A document while it is cut, and how stretches of it are measured in tokens.
+"""A document while it is cut, and the measuring of its stretches in tokens.
 
 Tokens are counted exactly where a vocabulary is available, otherwise estimated by the bytes of the text.
 """
@@ -31,7 +31,7 @@ Encode = Callable[[str], list[int]]
 
 
 class Gauge:
-    """Measures one text, a token per four bytes of UTF-8."""
+    """Measures one text, at one token per four bytes of UTF-8."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -43,16 +43,16 @@ class Gauge:
         return -(-size // BYTES_PER_TOKEN)
 
     def about(self, start: int, end: int) -> int:
-        """Return tokens of the whole text that ``text[start:end]`` has a part in: nearly its own."""
+        """Return the tokens of the whole text that ``text[start:end]`` overlaps: nearly its own number."""
         return self.count(start, end)
 
     def reach(self, start: int, tokens: int) -> int:
-        """Return about how far this many tokens from `start` on reach; at least one character."""
+        """Return about where a stretch of this many tokens from `start` ends; at least one character on."""
         limit = self._bytes[start] + tokens * BYTES_PER_TOKEN
         return max(int(np.searchsorted(self._bytes, limit, side="right")) - 1, start + 1)
 
     def back(self, end: int, tokens: int) -> int:
-        """Return about where a stretch of this many tokens begins that ends at `end`."""
+        """Return about where a stretch of this many tokens that ends at `end` begins."""
         limit = self._bytes[end] - tokens * BYTES_PER_TOKEN
         return min(int(np.searchsorted(self._bytes, limit, side="left")), end)
 
@@ -60,8 +60,8 @@ class Gauge:
 class _Vocabulary(Gauge):
     """Measures one text in the tokens of a model.
 
-    A stretch that begins or ends within a token of the whole text has other tokens there: counts are exact,
-    reaches are near.
+    A stretch that begins or ends within a token of the whole text has other tokens there, so counts are exact
+    and reaches approximate.
     """
 
     def __init__(self, text: str, encode: Encode, lengths: Positions) -> None:
@@ -115,7 +115,7 @@ def _byte_ends(text: str) -> Positions:
 
 
 def _blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Return stretches that can be encoded apart: cut where no token crosses, if there is such a place."""
+    """Return stretches that can be encoded separately, cut where no token crosses if such a place exists."""
     end = len(text) if end is None else end
     cuts = [start]
     while end - cuts[-1] > _BLOCK:
@@ -135,7 +135,7 @@ class Work:
             (heading["start"], heading["level"], heading["title"]) for heading in row["headings"] or ()
         ]
         self.pages: list[int] = list(row["pages"] or ())
-        self.options = options  # of the chunker, all of them
+        self.options = options  # all options of the chunker
         self.gauge = gauge(options["tokenizer"], self.text)
         self._nothing = gauge(options["tokenizer"], "")
         self._starts = [start for start, _, _ in self.headings]
@@ -155,9 +155,9 @@ class Work:
         return list(pairwise(edges))
 
     def metadata(self, start: int) -> str:
-        """Return the text that stands before a passage that begins here; it may be empty.
+        """Return the text put before a passage that begins here; it may be empty.
 
-        It takes half of the size at most: what is least specific is left out first.
+        It takes at most half of the size; the least specific headings are left out first.
         """
         section = bisect_right(self._starts, start)
         page = bisect_right(self.pages, start)
@@ -184,13 +184,13 @@ class Work:
         return [*path, f"page {page}"] if self.pages else path
 
     def _cost(self, crumb: str) -> int:
-        """Return tokens of metadata with the line end that follows it."""
+        """Return the tokens of metadata with the line end after it."""
         if crumb and crumb not in self._costs:
             self._costs[crumb] = self._nothing.count(0, 0, f"{crumb}\n")
         return self._costs.get(crumb, 0)
 
     def tokens(self, start: int, end: int) -> int:
-        """Return tokens of the passage that these characters make, its metadata included."""
+        """Return the tokens of the passage made of these characters, its metadata included."""
         span = start, end = self.trimmed(start, end)
         if span not in self._counted:
             crumb = self.metadata(start)
@@ -200,15 +200,15 @@ class Work:
     def fits(self, start: int, end: int) -> bool:
         """Return whether these characters make a passage that is not too long.
 
-        If they are clearly short this is told from the tokens of the whole text, which is faster; what is
-        made of it is counted exactly in the end.
+        If they are clearly short, the tokens of the whole text decide, which is faster; finished passages are
+        counted exactly.
         """
         limit: int = self.options["size"]
         about = self.gauge.about(start, end) + self._cost(self.metadata(start))
         return about + _MARGIN <= limit or self.tokens(start, end) <= limit
 
     def reach(self, start: int, end: int) -> int:
-        """Return how far a passage can reach that begins here, `end` at most; at least one character."""
+        """Return how far a passage that begins here can reach, at most to `end`; at least one character."""
         start, limit = min(self.trimmed(start, end)[0], end - 1), self.options["size"]
         far = min(self.gauge.reach(start, limit - self._cost(self.metadata(start))), end)
         while far > start + 1 and (over := self.tokens(start, far) - limit) > 0:
@@ -216,7 +216,7 @@ class Work:
         return far
 
     def cut(self, start: int, end: int) -> list[Span]:
-        """Return passages of the largest size that end between words, if there are any."""
+        """Return passages of the largest size that end between words, where there are any."""
         spans = []
         while start < end:
             far = self.reach(start, end)
@@ -228,7 +228,7 @@ class Work:
         return spans
 
     def overlap_from(self, start: int, end: int, tokens: int) -> int:
-        """Return where this many tokens before `end` begin, at `start` at the earliest."""
+        """Return where the last `tokens` before `end` begin, at `start` at the earliest."""
         end = self.trimmed(start, end)[1]
         begin = max(self.gauge.back(end, tokens), start) if tokens > 0 else end
         while (begin := next_word(self.text, begin, end)) < end:
@@ -240,6 +240,6 @@ class Work:
 
 
 def next_word(text: str, start: int, end: int) -> int:
-    """Return where the next text begins; `end` when all is blank."""
+    """Return where the next text begins, or `end` if the rest is blank."""
     match = _WORD_START.search(text, start, end)
     return match.start() if match else end

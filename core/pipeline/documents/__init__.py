@@ -1,6 +1,6 @@
-"""Documents in: files of text, Markdown, HTML and PDF, or tables and BEIR collections, as one frame.
+"""Reads documents: text, Markdown, HTML and PDF files, tables and BEIR collections, as one frame.
 
-What is cut into chunks later, and what spans of golden sets are anchored to. Offsets count characters (code
+The frame is what chunkers cut and what spans of golden sets are anchored to. Offsets count characters (code
 points) in the text of the frame: for .txt and .md that is the file decoded, with LF line ends
 and without a byte order mark; for .html the visible text, one blank line between blocks; for .pdf the text of
 the pages, one blank line between them.
@@ -37,18 +37,18 @@ SCHEMA = pl.Schema(
 )
 """Columns of the frame of documents.
 
-source identifies the document (path within the folder, or id in the table); headings are where a section
-begins, its level 1..6 and its title, in the order of the text, empty where none are known; pages are where
-each page begins, empty for what has no pages.
+source identifies the document (path within the folder, or id in the table); headings say where each section
+begins, its level 1..6 and its title, in text order, empty if none are known; pages say where each page
+begins, empty if there are no pages.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Documents as they were read, with notes on what was left out."""
+    """The documents as read, with notes on what was left out."""
 
-    frame: pl.DataFrame  # columns of `SCHEMA`, sorted by source for files, in the order of the table else
-    notes: tuple[str, ...] = ()  # what was not taken, and what there is to know about the rest, as sentences
+    frame: pl.DataFrame  # columns of `SCHEMA`, sorted by source for files, otherwise in table order
+    notes: tuple[str, ...] = ()  # what was left out, and remarks on the rest, as sentences
 
 
 def documents_frame(sources: Sequence[str], contents: Sequence[Content]) -> pl.DataFrame:
@@ -74,7 +74,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "text": ("text", "contents", "content", "body", "passage", "document", "passage_text"),
     "title": ("title", "name", "heading"),
 }  # fmt: skip
-"""Role of a column to the names that it goes by, the likeliest first."""
+"""Role of a column → the names it may have, the likeliest first."""
 
 
 def _holds_documents(member: Member, given: Mapping[str, str]) -> bool:
@@ -108,7 +108,7 @@ def _table(member: Member, given: Mapping[str, str]) -> pl.DataFrame:
         if role not in roles:
             raise no_column(role, table.rows.columns, name, f"Name the column with the {role}.")
     rows = table.taking({role: column for role, column in roles.items() if role != "text"})
-    texts = table.rows[roles["text"]]  # as they are, blanks included: spans count them
+    texts = table.rows[roles["text"]]  # unchanged, blanks included, as spans count them
     if texts.dtype != pl.String:
         texts = table.taking({"text": roles["text"]})["text"]
     nameless = rows.filter(pl.col("source").is_null())
@@ -141,7 +141,7 @@ READERS: Mapping[str, Reader] = {
     ".xhtml": read_html,
     ".pdf": read_pdf,
 }
-"""Ending of a file name to what reads it."""
+"""File name ending → the reader of such files."""
 FORMATS = ("auto", "beir", "jsonl", "table", "documents")
 
 
@@ -221,6 +221,6 @@ def _reader(member: Member) -> Reader | None:
 
 
 def _name(member: Member) -> PurePosixPath:
-    """Return the file's name; an ending that says how it is packed does not count."""
+    """Return the file's name without an ending that says how it is packed."""
     path = PurePosixPath(member.relative)
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path

@@ -1,4 +1,4 @@
-"""Documents of one file each: plain text, Markdown and PDF, and what their readers share with HTML's."""
+"""Readers of plain text, Markdown and PDF, one document per file, and what they share with HTML's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.errors import InputError
 from core.importers.read.member import MIB, Member
 from core.importers.read.text import shown, whole
 
-DOCUMENT_BYTES = 64 * MIB  # A single document file is not larger; books of a thousand pages take a tenth
+DOCUMENT_BYTES = 64 * MIB  # Maximum size of a document file; books of a thousand pages take a tenth of it
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -27,7 +27,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One document as its reader found it; `title` is empty if it has no title."""
+    """One document as its reader found it; `title` is empty if there is none."""
 
     text: str
     title: str = ""
@@ -36,7 +36,7 @@ class Content:
 
 
 def storable(text: str) -> str:
-    """Return the text, same length, with U+FFFD for characters that UTF-8 files or databases can't hold."""
+    """Return a text of equal length, with U+FFFD for characters that UTF-8 files or databases can't hold."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
@@ -74,7 +74,7 @@ def read_text(member: Member) -> Content:
 
 
 def read_markdown(member: Member) -> Content:
-    """Return a Markdown file in UTF-8, its headings found; the first of the highest level is the title."""
+    """Return a Markdown file in UTF-8 with its headings; the first of the highest level is the title."""
     text = _decoded(member)
     headings = tuple(markdown_headings(text))
     top = min((heading.level for heading in headings), default=0)
@@ -83,7 +83,7 @@ def read_markdown(member: Member) -> Content:
 
 
 def _decoded(member: Member) -> str:
-    all_bytes(member)  # the size, before anything is made of it
+    all_bytes(member)  # checks the size before anything else
     return unix_lines(whole(member).decode("utf-8"))
 
 
@@ -120,7 +120,7 @@ def _heading(start: int, level: int, written: str) -> Iterator[Heading]:
 
 
 def _front_matter(lines: list[str]) -> int:
-    """Return how many lines of metadata (between two lines ``---``) the file begins with."""
+    """Return the number of metadata lines (between two lines ``---``) at the start of the file."""
     if lines[0].rstrip() != "---":
         return 0
     return next((number for number, line in enumerate(lines[1:], 2) if line.rstrip() in ("---", "...")), 0)
@@ -128,12 +128,12 @@ def _front_matter(lines: list[str]) -> int:
 
 def read_pdf(member: Member) -> Content:
     """Return a PDF file."""
-    # The library tells about every blemish that it works around.
+    # The library reports every blemish that it works around.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     data = io.BytesIO(all_bytes(member))
     try:
         read = _pages(data)
-    except Exception as error:  # a malformed file makes it raise anything, not only its own errors
+    except Exception as error:  # a malformed file can raise any error, not only the library's own
         said = shown(str(error) or type(error).__name__, 200)
         raise InputError(
             f"The PDF cannot be read: {said}.", where=member.name, do="Save it anew, or leave it out."
@@ -145,7 +145,7 @@ def read_pdf(member: Member) -> Content:
     text = ""
     for page in texts:
         text += "\n\n" if page and text else ""
-        pages.append(len(text))  # pages before this one that have no text begin here, too
+        pages.append(len(text))  # earlier pages without text also begin here
         text += page
     return Content(text, " ".join(title.split()), pages=tuple(pages))
 

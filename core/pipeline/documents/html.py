@@ -1,4 +1,4 @@
-"""HTML: the text that a reader would see, block by block, with the headings; nothing is fetched or run."""
+"""Reads HTML as the text that a reader would see, by block, with headings; nothing is fetched or run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLOCKS = _LINES | {
 }  # fmt: skip
 _CELLS = frozenset(("td", "th"))
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
-_GAPS = ("", " ", "\n", "\n\n")  # What stands between two texts, the weakest first
+_GAPS = ("", " ", "\n", "\n\n")  # Gaps between two texts, the weakest first
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
@@ -35,7 +35,7 @@ def read_html(member: Member) -> Content:
 
     data = all_bytes(member)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # guesses at what else the text might be
+        warnings.simplefilter("ignore")  # guesses at other formats of the text
         soup = bs4.BeautifulSoup(_decoded(data, member.name), "html.parser")
     text, places = _Text(), {id(soup): _TOP}
     for node in soup.descendants:

@@ -1,4 +1,4 @@
-"""Results of steps in folders: each whole or not there, made once, kept for the next evaluation."""
+"""Results of steps as folders, each complete or absent, made once and kept for later evaluations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.pipeline.evaluate.steps import Step
 from core.records import JsonMap
 
 _ABOUT = "about.json"
-AWAY = "CLQ_ARTIFACTS"  # Where the address of object storage stands, in the environment or in a secrets file
+AWAY = "CLQ_ARTIFACTS"  # Setting with the address of object storage, in the environment or in a secrets file
 
 
 class Artifacts:
@@ -25,8 +25,8 @@ class Artifacts:
 
     Args:
         root: Made on first use.
-        away: Where machines that do not see that folder find them ("s3://bucket/folder"): what is made is put
-            there, what is there is fetched.
+        away: Object storage for machines that do not see that folder ("s3://bucket/folder"): finished results
+            are put there and fetched from there.
     """
 
     def __init__(self, root: Path, away: str = "") -> None:
@@ -64,14 +64,14 @@ class Artifacts:
                 about = fill(draft)
                 self._send(step, draft)
                 write_json(draft / _ABOUT, {"kind": step.kind, "params": dict(step.params), **about})
-                self._send(step, draft, _ABOUT)  # last: it says that the others are there
+                self._send(step, draft, _ABOUT)  # last, as it says that the others are complete
             for path in (*draft.rglob("*"), draft):
                 sync(path)
             draft.rename(done)
         return done
 
     def _fetched(self, step: Step, draft: Path) -> bool:
-        """Return whether it was made elsewhere and is here now."""
+        """Return whether a step was made elsewhere and has been fetched."""
         if not self._away:
             return False
         with self._storage() as (fs, storage, folder):

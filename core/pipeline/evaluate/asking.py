@@ -1,4 +1,4 @@
-"""Asking: what one step does with one query, and how long that took."""
+"""Asks one step about one query, and measures how long it takes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 
 
 Ask = Callable[[str, Sequence[Any], str], Outcome]
-"""Does a step: the text asked, the results of what the step needs, and what tells a repeated call apart."""
+"""Runs a step, given the text asked, its inputs' results, and a mark that tells repeated calls apart."""
 
 
 class Node(NamedTuple):
@@ -46,12 +46,12 @@ class Node(NamedTuple):
     step: Step  # what it is
     ask: Ask  # does it
     model: str | None = None  # the remote model that it calls; None if it runs here
-    expect: Callable[[Sequence[str]], None] | None = None  # takes note of which queries a pass asks
+    expect: Callable[[Sequence[str]], None] | None = None  # notes which queries a pass will ask
 
     def workers(self, concurrency: int) -> int:
-        """Return how many queries it is asked at once.
+        """Return how many queries may be asked at once.
 
-        A custom one, so that nothing disturbs it.
+        It is one for a custom pipeline, so that nothing disturbs it.
         """
         return 1 if self.model is None or self.step.kind == OWN else concurrency
 
@@ -64,14 +64,14 @@ def clipped(hits: Hits, depth: int) -> Hits:
 def reranked(pool: Hits, reranking: Reranked, depth: int) -> Hits:
     """Return the first `depth` hits of a pool in the reranker's order, without those that it discarded.
 
-    The score of a passage that got none is NaN.
+    A passage without a score has NaN.
     """
     order = reranking.order[reranking.order < min(depth, len(pool.passages))]
     return Hits(pool.passages[order], reranking.scores[order])
 
 
 class Asker:
-    """Makes nodes of steps, opening what they search."""
+    """Makes nodes of steps, and opens the indexes that they search."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Asker:
         number = step.params["number"]
 
         def pick(_: str, inputs: Sequence[Any]) -> str:
-            """Return the query of that number, or the first (as typed) if the model wrote fewer."""
+            """Return the query with that number, or the first (as typed) if the model wrote fewer."""
             queries = inputs[0].split("\n")
             return str(queries[number if number < len(queries) else 0])
 
@@ -161,7 +161,7 @@ class Asker:
         return Node(step, ask)
 
     def _marker(self, step: Step) -> Callable[[int], object]:
-        """Return how a step keys a passage to compare it; texts are keyed once, as if indexed."""
+        """Return how a step keys a passage for comparison; each text is keyed once, as if indexed."""
         dedup = step.params["dedup"]
         mark = DEDUPS[dedup["method"]].mark
         if mark is None:
@@ -203,7 +203,7 @@ def ordered(ranking: Hits | Reranked, depth: int) -> Scores:
 
 
 def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
-    """Ask something that runs here on one thread and never waits: its time is its processor time."""
+    """Ask something that runs here on one thread and never waits, so its time is its processor time."""
 
     def ask(text: str, inputs: Sequence[Any], _: str) -> Outcome:
         start = perf_counter_ns()
@@ -215,7 +215,7 @@ def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
 
 
 def _of_database(index: DatabaseIndex, depth: int) -> Ask:
-    """Ask a database: one elsewhere answers a request, one in a folder takes processor time here."""
+    """Ask a database: a remote one answers a request, one in a folder takes processor time here."""
 
     def ask(text: str, inputs: Sequence[Any], _: str) -> Outcome:
         start, cpu = perf_counter_ns(), process_time_ns()

@@ -1,12 +1,12 @@
-"""The budget of an evaluation, and its receipts: what was spent, call by call.
+"""The budget of an evaluation, and its receipts of what was spent, call by call.
 
-No call is sent whose most would exceed the budget. That most is by the vendor's own rules; a service that
-bills beyond it is reserved at what it billed last from then on, so that the budget can be exceeded by no more
-than the calls under way when it first did.
+No call is sent if its maximum cost would exceed the budget. The maximum follows the vendor's own rules; once
+a service bills more, its last bill is reserved for each further call, so the budget can be exceeded only by
+the calls under way at that moment.
 
-A call is written down with the most that it can cost before it is sent, and with what it did cost
-afterwards, in a file that survives a killed process. A call of a killed process has no outcome: it may have
-been billed, so the most that it can have cost stays spent.
+A call is recorded with its maximum cost before it is sent, and with its actual cost afterwards, in a file
+that survives a killed process. A call of a killed process has no outcome: it may have been billed, so its
+maximum cost counts as spent.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _OPEN, _SETTLED, _LOST = "open", "settled", "lost"
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """One kind of usage that was paid for, added up."""
+    """The total of one kind of paid usage."""
 
-    stage: str  # what it was for
-    amount: Amount  # what was used; its amount is None when any part of it is not known
-    usd: float | None  # its cost; None when the price or the amount is not known
-    calls: int  # how many calls
+    stage: str  # its purpose
+    amount: Amount  # the usage; its amount is None if any part of it is unknown
+    usd: float | None  # its cost; None if the price or the amount is unknown
+    calls: int  # number of calls
 
 
 class Receipts:
@@ -53,7 +53,7 @@ class Receipts:
         self.resume()
 
     def resume(self) -> None:
-        """Open the file; any calls under way in it belong to a process that is gone."""
+        """Open the file; any calls under way in it belong to a dead process."""
         self._db = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
@@ -65,7 +65,7 @@ class Receipts:
         self.again = int(self._sum("SELECT total(calls) FROM again"))
 
     def show(self, *, usd: float, usd_lost: float, calls_again: int) -> None:
-        """Take over what another process tells, which writes the file until this one resumes."""
+        """Show the receipts that another process reports, which writes the file until this one resumes."""
         self.settled, self.lost, self.again = usd, usd_lost, calls_again
 
     def begin(self, stage: str, reserved: float) -> int:
@@ -78,7 +78,7 @@ class Receipts:
         return int(call or 0)
 
     def end(self, call: int, reserved: float, used: Sequence[tuple[Amount, float | None]]) -> None:
-        """Record a call's usage and the cost of each part in dollars (None = not known)."""
+        """Record a call's usage, and the cost of each part in dollars (None = unknown)."""
         rows = [(call, a.item, a.unit, a.amount, str(a.basis), usd) for a, usd in used]
         with self._lock, self._db:
             self._db.execute("BEGIN")
@@ -135,7 +135,7 @@ class Receipts:
 
 
 FREE = ("cpu_ms",)
-"""Units that nobody bills while an evaluation runs; they are priced when stacks are compared."""
+"""Units that nobody bills during an evaluation; they are priced when stacks are compared."""
 _WAIT_S = 1.0
 _CENT = 1e-9
 
@@ -145,9 +145,9 @@ class Reservation:
     """A call that may be sent."""
 
     call: int  # its number in the receipts
-    usd: float  # the most that it can cost, as far as prices are known
-    amounts: tuple[Amount, ...]  # the most that it can use
-    asked: tuple[Amount, ...] = ()  # the same by the vendor's rules, where it bills beyond them
+    usd: float  # its maximum cost, as far as prices are known
+    amounts: tuple[Amount, ...]  # its maximum usage
+    asked: tuple[Amount, ...] = ()  # the same by the vendor's rules, if it bills beyond them
 
 
 class Budget:
@@ -155,8 +155,8 @@ class Budget:
 
     def __init__(self, book: PriceBook, limit: float | None, receipts: Receipts) -> None:
         self._book, self._limit, self._receipts = book, limit, receipts
-        self._changed = threading.Condition()  # its lock may be taken again by the thread that holds it
-        self._beyond: dict[tuple[str, str], float] = {}  # what was billed last of item and unit ÷ its most
+        self._changed = threading.Condition()  # the thread that holds its lock may take it again
+        self._beyond: dict[tuple[str, str], float] = {}  # last bill ÷ its maximum, by item and unit
         self.stage = ""
 
     @property
@@ -169,7 +169,7 @@ class Budget:
         self.stage = words
 
     def price(self, amount: Amount) -> float | None:
-        """Return the cost of an amount in dollars, or None when its price or itself is not known."""
+        """Return the cost of an amount in dollars, or None if the amount or its price is unknown."""
         if amount.unit in FREE:
             return 0.0
         if amount.unit == DOLLARS:
@@ -180,7 +180,7 @@ class Budget:
         return price.each * amount.amount
 
     def require_prices(self, wanted: Iterable[tuple[str, str]]) -> None:
-        """Refuse a budget that could not be watched."""
+        """Refuse a budget that could not be enforced."""
         if self._limit is None:
             return
         for item, unit in wanted:
@@ -188,14 +188,14 @@ class Budget:
                 raise self._no_price(item, unit)
 
     def reserve(self, amounts: Sequence[Amount]) -> Reservation:
-        """Set aside the most that a call can cost, waiting for other calls if it depends on them."""
+        """Reserve the maximum cost of a call, waiting for other calls if it depends on them."""
         with self._changed:
             while (reservation := self.attempt(amounts, self.stage)) is None:
                 self._changed.wait(_WAIT_S)
             return reservation
 
     def attempt(self, amounts: Sequence[Amount], stage: str) -> Reservation | None:
-        """Set aside the most that a call can cost, or return None if it depends on calls under way."""
+        """Reserve the maximum cost of a call, or return None if it depends on calls under way."""
         with self._changed:
             most = tuple(
                 scaled(amount, self._beyond.get((amount.item, amount.unit), 1.0)) for amount in amounts
@@ -210,7 +210,7 @@ class Budget:
             return Reservation(self._receipts.begin(stage, usd), usd, most, tuple(amounts))
 
     def settle(self, reservation: object, amounts: Sequence[Amount]) -> None:
-        """Replace a reservation by what was used; what is not known counts as reserved."""
+        """Replace a reservation by the actual usage; unknown usage counts as reserved."""
         held = _own(reservation)
         most = {(amount.item, amount.unit): amount for amount in held.amounts}
         known = [
@@ -222,7 +222,7 @@ class Budget:
         self._end(held, lambda call, usd: self._receipts.end(call, usd, used))
 
     def _learn(self, asked: Sequence[Amount], used: Sequence[Amount]) -> None:
-        """Take note of what was billed beyond the most that was asked for, or no longer is."""
+        """Note how far a bill exceeded the requested maximum, or that it no longer does."""
         billed = {(amount.item, amount.unit): amount.amount for amount in used}
         with self._changed:
             for most in asked:
@@ -232,7 +232,7 @@ class Budget:
                     self._beyond[key] = max(1.0, amount / most.amount)
 
     def release(self, reservation: object) -> None:
-        """Release a reservation, because the call costs nothing."""
+        """Release a reservation whose call costs nothing."""
         self._end(reservation, self._receipts.cancel)
 
     def lose(self, reservation: object) -> None:
@@ -278,7 +278,7 @@ def _own(reservation: object) -> Reservation:
 
 
 def paid(used: Sequence[Amount], price: Callable[[Amount], float | None]) -> dict[str, Any]:
-    """Return tokens and dollars of a call, or None if they are not known."""
+    """Return the tokens and dollars of a call, or None if they are unknown."""
     costs = [price(amount) for amount in used]
     sums = {amount.unit: round(amount.amount) for amount in reversed(used) if amount.amount is not None}
     return {

@@ -1,6 +1,6 @@
-"""Building: vectors of a corpus, shorter ones, indexes; each once, kept for the next evaluation.
+"""Builds the vectors of a corpus, shorter ones, and indexes, each once, kept for later evaluations.
 
-The models of one evaluation, each made once, with its journals and its budget.
+It also makes the models of one evaluation, each once, with its journals and its budget.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Models:
         return self._once((OWN, step), make)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         for model in self._by_key.values():
             model.close()
         self._by_key.clear()
@@ -118,7 +118,7 @@ class Models:
             ("embedder", name, dim, journal),
             lambda: make_embedder(model, dim, keys=self._keys, meter=self._meter, journal=journal),
         )
-        # Nothing is paid for what runs here, and its answers are at hand sooner than from a file.
+        # What runs here costs nothing, and answers faster than a file.
         embedder.journal = None if embedder.local else journal
         return embedder
 
@@ -136,8 +136,8 @@ class Models:
 VECTORS, INDEX = "vectors.npy", "index"
 _BM25 = tuple(option.name for option in BM25_OPTIONS)
 LOCAL_PART, REMOTE_PART = 1024, 16_384
-"""Texts that are embedded together; what runs here loses at most one part to a killed process, what is paid
-for at most the batches under way, because its replies are in the journal."""
+"""Texts that are embedded together. A killed process loses at most one part of local work; of paid work it
+loses at most the batches under way, as their replies are in the journal."""
 _SLICE_ROWS = 65_536
 OPEN_BYTES = 2 * 2**30
 """Stacks are measured in turn with others as long as their indexes need no more memory than this."""
@@ -145,19 +145,19 @@ SEQUENTIAL_BELOW = 50_000
 """Fewer vectors than this are indexed on one thread: a graph is then the same every time."""
 
 Progress = Callable[[int, int, str], None]
-"""Told how much is done, of how much, and of what ("passages"); may raise to stop it."""
+"""Told how much is done, of how much, and of what ("passages"); may raise an error to stop the work."""
 PASSAGES = "passages"
 
 
 def no_progress(_done: int, _whole: int, _unit: str) -> None:
-    """Ignore how far the work is."""
+    """Ignore progress reports."""
 
 
 _Index = TypeVar("_Index", Bm25Index, DenseIndex | DatabaseIndex)
 
 
 class Builder:
-    """Makes and opens what queries are asked of."""
+    """Makes and opens what queries search."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class Builder:
 
     def vectors(self, step: Step, within: Progress = no_progress) -> Vectors:
         """Return the vectors of a step of kind "vectors" or "slice"."""
-        whole = step.kind == "vectors"  # what a killed process embedded of it is kept
+        whole = step.kind == "vectors"  # the vectors embedded before a process was killed are kept
         fill = partial(self._embed if whole else self._shorten, step, within=within)
         waiting = lambda: within(0, 0, "")  # noqa: E731
         folder = self._artifacts.make(step, fill, continues=whole, waiting=waiting)
@@ -199,7 +199,7 @@ class Builder:
         return self._saved(step, make, partial(load_index, ids=ids), within)
 
     def search(self, step: Step) -> DenseIndex | DatabaseIndex:
-        """Return the index of a step of kind "search", as it is to be searched."""
+        """Return the index of a step of kind "search", set up for that search."""
         index, options = self.index(step.built), step.params.get("options")
         return index.with_options(options) if options else index
 
@@ -213,7 +213,7 @@ class Builder:
         return self._saved(step, make, Bm25Index.load, within)
 
     def build(self, step: Step, within: Progress = no_progress) -> None:
-        """Make whatever a step is, so that it is there when it is asked for."""
+        """Build a step's result, so that it exists when it is asked for."""
         {"bm25": self.bm25, "index": self.index}.get(step.kind, self.vectors)(step, within)
 
     @property
@@ -223,7 +223,7 @@ class Builder:
         return sum(self._artifacts.about(step)["bytes"] for step in here)
 
     def release(self, kept: Container[Step]) -> None:
-        """Let go of indexes in memory that are not among those kept."""
+        """Close indexes in memory other than those to keep."""
         for step in [step for step in self._open if step not in kept]:
             del self._open[step]
 
@@ -240,9 +240,9 @@ class Builder:
     def _saved(
         self, step: Step, make: Callable[[Path], _Index], load: Callable[[Path], _Index], within: Progress
     ) -> _Index:
-        """Return an open index, loading it from its file, which is written first if need be.
+        """Return an open index, loaded from its file, which is written first if necessary.
 
-        Whether it was built now or earlier, it is searched from its file, so that times compare.
+        New or old, it is searched from its file, so that times are comparable.
         """
         if step not in self._open:
 
@@ -258,7 +258,7 @@ class Builder:
         return index
 
     def _embed(self, step: Step, draft: Path, within: Progress) -> JsonMap:
-        """Embed a corpus part by part into a file; parts that a killed process finished are kept."""
+        """Embed a corpus part by part into a file, keeping the parts that a killed process finished."""
         corpus, dim = self._corpora[step.params["corpus"]], step.params["dim"]
         embedder = self._models.for_passages(step.params["model"]["name"], dim)
         self._stage(f"embed the corpus: {embedder.name} {dim} d")
@@ -291,7 +291,7 @@ class Builder:
 def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Progress) -> JsonMap:
     """Embed whole documents, and pool the vectors of their chunks from token vectors."""
     begin, cpu = perf_counter(), process_time()
-    encoder = cast(TokenEmbedder, embedder)  # others are refused there
+    encoder = cast(TokenEmbedder, embedder)  # its caller refuses other embedders
     on_document = lambda done, n: within(done, n, "documents")  # noqa: E731
     vectors = vectors_of(late.documents, late.chunks, encoder, on_document=on_document)
     np.save(draft / VECTORS, vectors)

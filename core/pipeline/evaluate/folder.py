@@ -1,4 +1,4 @@
-"""The folder of one evaluation: what it was asked, what it has measured and spent, and how far it is."""
+"""The folder of one evaluation: its specification, its measurements, its spending and its progress."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Status(jobs.Status):
     """Progress of an evaluation."""
 
     evaluation_id: str = ""  # its identity
-    collection_id: str = ""  # what is searched
+    collection_id: str = ""  # the searched collection
     usd: float = 0.0  # dollars spent so far, resumed runs included, as far as prices are known
     usd_limit: float | None = None  # the budget; None = none
-    usd_lost: float = 0.0  # the most dollars that calls whose answers were lost can have cost
+    usd_lost: float = 0.0  # maximum dollars of calls whose answers were lost
     calls_again: int = 0  # calls whose answers were lost and that were sent again
-    runs_done: int = 0  # stacks whose results have landed
+    runs_done: int = 0  # stacks whose results are stored
     runs_total: int = 0  # stacks in all
-    on: str = ""  # the cluster that does it, where a word names it; its address is nowhere
-    # Names of the stores beside the folder that it was run into; none = not on record
+    on: str = ""  # the name of the cluster that does it, if it has one; its address is not recorded
+    # Names of the stores beside the folder that it was run into; none = not recorded
     stores: Sequence[str] = field(default_factory=list)
 
 
@@ -47,7 +47,7 @@ Progress = Callable[[Status], None]  # Told about every unit of work, and once m
 
 EVALUATIONS = "evaluations"
 ARTIFACTS = "artifacts"
-_STAGE = "#"  # Between a step and its stage
+_STAGE = "#"  # Separates a step from its stage
 _NAME = re.compile(r"[^\w.-]+")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS blocks (
@@ -81,21 +81,21 @@ class Folder:
         return self.path.name.rpartition("-")[2]
 
     spec = _In("spec.json")  # the specification with its defaults filled in, paths absolute, without keys
-    manifest = _In("manifest.json")  # what is needed to repeat it
-    journal = _In("journal.sqlite")  # answers of paid calls that were measured
-    receipts = _In("ledger.sqlite")  # what was spent, call by call
-    measured = _In("measured.sqlite")  # times that were measured
+    manifest = _In("manifest.json")  # all that is needed to repeat it
+    journal = _In("journal.sqlite")  # answers of measured paid calls
+    receipts = _In("ledger.sqlite")  # spending, call by call
+    measured = _In("measured.sqlite")  # measured times
     answers = _In("search.sqlite")  # of a search: what stacks answered, and what was proposed
-    search = _In("search.json")  # of a search: the stacks that were started, and why they were dropped
-    study = _In("study.sqlite")  # of a search: the study of Optuna
-    log = _In("log.txt")  # what happened when, one JSON object a line
+    search = _In("search.json")  # of a search: the started stacks, and why some were dropped
+    study = _In("study.sqlite")  # of a search: Optuna's study
+    log = _In("log.txt")  # events with their times, one JSON object per line
     lock = _In("lock")  # held by the process that runs it
     stop = _In("cancel")  # a file that asks the process to stop
     status_file = _In("status.json")
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold it as the only process, with no wish to stop left from before."""
+        """Hold it as the only process, clearing any earlier request to stop."""
         with locked(self.lock) as free:
             if not free:
                 words = f"{self.path.name} is running already, in another process."
@@ -104,7 +104,7 @@ class Folder:
             yield
 
     def status(self) -> Status | None:
-        """Return the progress, or None if it never began."""
+        """Return the progress, or None if it never started."""
         return read_status(self.status_file, Status, alive=is_locked(self.lock))
 
 
@@ -121,11 +121,11 @@ def folders(work: Path) -> list[Folder]:
 
 
 def find(work: Path, name: str, kind: str = "evaluation") -> Folder:
-    """Return the evaluation of a name.
+    """Return the evaluation with a name.
 
     Args:
         name: Its identity, the name of its folder, or the beginning of that name if only one has it.
-        kind: What messages call it.
+        kind: What messages call an evaluation.
 
     Raises:
         UnknownNameError: If there is none.
@@ -149,11 +149,11 @@ class Block:
     ms: NDArray[np.float64]  # float64 [queries], milliseconds of the step itself
     cpu_ms: NDArray[np.float64] | None  # float64 [queries], milliseconds of processor time here
     waited_ms: float = 0.0  # milliseconds that all queries together waited
-    place: NDArray[np.int32] | None = None  # [queries], as which each was asked, from 1; None = unknown
+    place: NDArray[np.int32] | None = None  # [queries], position in the order asked, from 1; None = unknown
 
 
 class Measurements:
-    """Times that were measured, kept block by block: one step, one pass, all queries."""
+    """Measured times, stored block by block: one step, one pass, all queries."""
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -204,19 +204,19 @@ class Measurements:
         return {name[len(step) + 1 :]: Block(np.frombuffer(ms, dtype=np.float64), None) for name, ms in rows}
 
     def begin_round(self, number: int, at: datetime) -> None:
-        """Note when a round began; what was noted before stays."""
+        """Note when a round began, unless that is noted already."""
         self._db.execute(
             "INSERT OR IGNORE INTO rounds (number, began) VALUES (?, ?)", (number, at.isoformat())
         )
 
     def end_round(self, number: int, at: datetime) -> None:
-        """Note when a round ended; what was noted before stays."""
+        """Note when a round ended, unless that is noted already."""
         self._db.execute(
             "UPDATE rounds SET ended = ? WHERE number = ? AND ended IS NULL", (at.isoformat(), number)
         )
 
     def rounds(self) -> dict[int, tuple[datetime, datetime | None]]:
-        """Return when the rounds began and ended that did."""
+        """Return the begin and end times of the rounds that began."""
         return {
             number: (datetime.fromisoformat(began), datetime.fromisoformat(ended) if ended else None)
             for number, began, ended in self._db.execute("SELECT * FROM rounds ORDER BY number")
@@ -228,13 +228,13 @@ class Measurements:
 
 
 class Log:
-    """Appends to a file; a line is on its way to the disk when `write` returns."""
+    """Appends to a file; when `write` returns, the line has been handed to the disk."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def write(self, event: str, **facts: object) -> None:
-        """Add a line: the time, what happened, and facts about it (JSON)."""
+        """Append a line with the time, the event, and facts about it (JSON)."""
         line = json.dumps({"at": now().isoformat(), "event": event, **facts}, ensure_ascii=False, default=str)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(redact(line) + "\n")

@@ -1,4 +1,4 @@
-"""The identity of an evaluation (whatever could change its results), and all that repeating it needs."""
+"""The identity of an evaluation (whatever could change its results), and what is needed to repeat it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MATTERS = (
     "provider", "model", "cut", "normalised", "base_url", "input_types", "prefixes", "max_tokens",
     "pooling", "criteria", "rounds", "reasons",
 )  # fmt: skip
-"""What of a model's configuration decides what it answers."""
+"""Fields of a model's configuration that decide its answers."""
 _PACKAGES: Mapping[str, str] = MappingProxyType(
     {
         "wordllama": "wordllama",
@@ -63,7 +63,7 @@ def identities(job: Job) -> Identities:
 
 
 def billed(job: Job) -> list[tuple[str, str]]:
-    """Return item and unit of everything that a job's models are paid by."""
+    """Return item and unit of everything that a job's models bill."""
     pairs = [(key, stack.spec.get(key, NONE)) for stack in job.stacks for key in MODELS]
     used = [billed_by(key, name, job.models) for key, name in dict.fromkeys(pairs) if name not in ("", NONE)]
     own = [(amount.item, amount.unit) for config in job.own.values() for amount in expected_usage(config)]
@@ -71,7 +71,7 @@ def billed(job: Job) -> list[tuple[str, str]]:
 
 
 def billed_by(key: str, name: str, models: Mapping[str, ModelConfig]) -> list[tuple[str, str]]:
-    """Return item and unit of what a model is paid by; nothing for what runs here."""
+    """Return item and unit of what a model bills; nothing for a local model."""
     if key == "embedder":
         config = embedder_config(models.get(name, name))
         return [] if place_of(config) is None else [(config.price_item, "input_tokens")]
@@ -116,12 +116,12 @@ _CLIENTS = ("cohere", "fastembed", "onnxruntime", "openai", "sentence-transforme
 
 
 def described() -> JsonMap:
-    """Return where it runs: the machine and the versions of everything that can change results or times."""
+    """Describe the machine, and the versions of everything that can change results or times."""
     return environment.describe((*environment.PACKAGES, *_CLIENTS))
 
 
 def evaluation_manifest(job: Job, machine: JsonMap) -> JsonMap:
-    """Return all that repeating an evaluation needs, as JSON."""
+    """Return all that is needed to repeat an evaluation, as JSON."""
     return {
         "evaluation": {"id": job.evaluation_id, "name": job.name, "nonce": job.nonce},
         "sweep": dict(job.spec),

@@ -1,4 +1,4 @@
-"""An evaluation's job, read and checked: nothing has run and nothing has been spent."""
+"""An evaluation's job, read and checked before anything has run or been spent."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from core.records import Batch, JsonMap, Stack, canonical_json, short_hash
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """Documents and chunks for late chunking: vectors of chunks come from whole documents."""
+    """Documents and chunks for late chunking, which takes the vectors of chunks from whole documents."""
 
     documents: pl.DataFrame  # source and text
-    chunks: pl.DataFrame  # where each passage lies
+    chunks: pl.DataFrame  # the place of each passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Named:
     """Further ways to identify the passages of a corpus, beside ids and whole texts."""
 
     rows: pl.DataFrame  # title, text and source of each passage, in the order of the corpus
-    # Where passages lie that were cut of them, frame of `TABLES["chunks"]`, if they are documents of which
-    # parts may be retrieved; None = they are passages
+    # Places of passages cut from them, frame of `TABLES["chunks"]`, if they are documents whose parts may be
+    # retrieved; None = they are passages
     chunks: pl.DataFrame | None = None
 
 
@@ -38,19 +38,19 @@ class Named:
 class Corpus:
     """Passages with text, in the order in which hits count them."""
 
-    passage_ids: pl.Series  # their identifiers; hits refer to positions in it
-    texts: pl.Series  # what is searched of each: its title and its text
-    without_text: int  # how many passages were left out because they have neither
+    passage_ids: pl.Series  # their identifiers; hits are positions in it
+    texts: pl.Series  # the searched text of each: title and text
+    without_text: int  # number of passages left out because they have neither
     hash: str  # identifies the identifiers and texts
     chunking: str | None = None  # name of the chunking; None = the collection's own passages
-    late: Late | None = None  # what late chunking takes; None = each passage is embedded by itself
+    late: Late | None = None  # the data for late chunking; None = each passage is embedded by itself
     named: Named | None = None  # further ways to identify its passages; None = unused
 
     def __len__(self) -> int:
         return len(self.passage_ids)
 
     def parts(self, size: int) -> Iterator[tuple[int, list[str]]]:
-        """Yield the texts in pieces: the position of the first, and at most `size` texts."""
+        """Yield the texts in pieces: the position of the first text, and at most `size` texts."""
         for start in range(0, len(self), size):
             yield start, self.texts.slice(start, size).to_list()
 
@@ -63,21 +63,21 @@ def texts_of(passages: pl.DataFrame) -> pl.DataFrame:
 
 
 def named_corpus(passages: pl.DataFrame, chunks: pl.DataFrame | None) -> Corpus:
-    """Return the texts of passages with what else they may be known by; `chunks` as of `Named`."""
+    """Return the texts of passages with other ways to identify them; `chunks` is as in `Named`."""
     corpus = corpus_of(passages)
     rows = corpus.passage_ids.to_frame().join(passages, on="passage_id", how="left", maintain_order="left")
     return replace(corpus, named=Named(rows.select("title", "text", "source"), chunks))
 
 
 def corpus_of(passages: pl.DataFrame, chunking: str | None = None, *, late: Late | None = None) -> Corpus:
-    """Return the texts of passages that are searched: their titles and texts.
+    """Return the searched texts of passages: their titles and texts.
 
-    Passages without either cannot be found by what they say; they are left out.
+    Passages with neither have no content to search, and are left out.
 
     Args:
         passages: Frame of `TABLES["passages"]`, one collection.
         chunking: Name of the chunking that made them.
-        late: What late chunking takes, in any order of its chunks.
+        late: The data for late chunking, with chunks in any order.
 
     Raises:
         InputError: If no passage has text.
@@ -100,16 +100,16 @@ class Protocol:
     """How time is measured."""
 
     # How often every query is measured in a round. With 0 nothing is measured, and answers of other
-    # evaluations are used again.
+    # evaluations are reused.
     repeats: int = 3
-    rounds: int = 1  # How often all of that is done, at other times of the day
+    rounds: int = 1  # How often all of that is repeated, at other times of the day
     pause_s: float = 0.0  # Seconds between the beginnings of two rounds
-    warm_up: int = 1  # Unmeasured queries that every remote model answers first in a round; they are paid for
-    # Measure in a new order for each repeat over all stacks, not stack after stack. A burst of load from
-    # elsewhere then meets one repeat of a stack and not all of them.
+    warm_up: int = 1  # Unmeasured queries that every remote model answers first in a round; they are billed
+    # Measure all stacks in a new order for each repeat, not stack after stack. A burst of load from elsewhere
+    # then affects one repeat of a stack and not all of them.
     shuffled: bool = False
-    seed: int = 0  # Of that order, and of that in which the queries of each pass are asked
-    concurrency: int = 1  # How many queries remote models are asked at once; above 1 they disturb one another
+    seed: int = 0  # For that order, and the order of the queries in each pass
+    concurrency: int = 1  # Number of concurrent queries to remote models; above 1 they disturb one another
     # Ask rerankers that score passages one by one only at the deepest K of a pool; smaller K then have no
     # latency
     deepest: bool = False
@@ -141,7 +141,7 @@ class Share:
 
     cpus: float = 1.0  # Processors
     gpus: float = 0.0  # Graphics processors
-    memory_gb: float | None = None  # Memory that is set aside; None = none is
+    memory_gb: float | None = None  # Reserved memory; None = none
 
 
 TASKS = ("embed", "index", "query")  # Kinds of tasks of a cluster
@@ -151,29 +151,29 @@ TASKS = ("embed", "index", "query")  # Kinds of tasks of a cluster
 class Job:
     """An evaluation."""
 
-    name: str  # What people read
-    collection_id: str  # What is searched
+    name: str  # Display name
+    collection_id: str  # The searched collection
     corpora: Mapping[str | None, Corpus]  # By chunking (None = the collection's own passages)
     queries: pl.DataFrame  # Frame of `TABLES["queries"]`, in the order in which they are asked
-    stacks: Sequence[Stack]  # What runs
-    # What has to be in the store before the results: collection, queries, golden set
+    stacks: Sequence[Stack]  # The stacks to run
+    # Needed in the store before the results: collection, queries, golden set
     setup: Batch = field(default_factory=Batch)
     # Name of the chunking by the canonical JSON of a chunker
     chunkings: Mapping[str, str] = field(default_factory=dict)
-    # Configurations of models that no catalogue has, by name
+    # Configurations of models missing from the catalogues, by name
     models: Mapping[str, ModelConfig] = field(default_factory=dict)
     protocol: Protocol = field(default_factory=Protocol)  # How time is measured
-    budget_usd: float | None = None  # The most dollars that may be spent; None = no limit
+    budget_usd: float | None = None  # Maximum dollars to spend; None = no limit
     book: PriceBook = EMPTY_BOOK
     # The user's specification, with defaults filled in; empty if unknown
     spec: JsonMap = field(default_factory=dict)
-    # Of what was read: "corpus" (passages or documents), "golden_set", "prices"…
+    # Hashes of the inputs: "corpus" (passages or documents), "golden_set", "prices"…
     hashes: Mapping[str, str] = field(default_factory=dict)
-    nonce: str = ""  # Sets measurements of the same thing apart
-    # What the questions name, for stacks whose questions have other names
+    nonce: str = ""  # Separates measurements of the same thing
+    # Names in the questions, for stacks whose questions use other names
     names: Names = field(default_factory=dict)
     own: Mapping[str, OwnStack] = field(default_factory=dict)  # Custom pipelines, by name
-    # What a task of each kind of `TASKS` gets of a machine of a cluster
+    # Share of a cluster machine for a task of each kind in `TASKS`
     resources: Mapping[str, Share] = field(default_factory=lambda: dict.fromkeys(TASKS, Share()))
 
     def __post_init__(self) -> None:
@@ -191,8 +191,8 @@ class Job:
     def evaluation_id(self) -> str:
         """The identity: these questions over these passages, measured under these conditions.
 
-        Stacks, repeats and rounds can be added: what was measured and paid for is then not done again. The
-        budget, the prices and the golden set do not change what is measured.
+        Stacks, repeats and rounds can be added without repeating what was measured and paid for. The budget,
+        the prices and the golden set do not affect the measurements.
         """
         conditions = {"warm_up": self.protocol.warm_up, "concurrency": self.protocol.concurrency}
         return short_hash(

@@ -1,4 +1,4 @@
-"""Does the steps of stacks in this process, round by round, and makes the results of those that finish."""
+"""Runs the steps of stacks in this process, round by round, and makes the results of finished stacks."""
 
 from __future__ import annotations
 
@@ -22,23 +22,22 @@ from core.records import Batch, JsonMap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """Runtime of steps, wherever they are done and measured."""
+    """What steps need at run time, wherever they are run and measured."""
 
     artifacts: Artifacts
     models: Models
     kept: Measurements  # Times that were measured before
     tracker: Tracker[Status]
-    stage: Callable[[str], None]  # Told what is paid for from here on
-    check: Callable[[], None]  # Raises where somebody asked it to stop
-    machine: JsonMap  # Describes what measures, for manifests
+    stage: Callable[[str], None]  # Told which stage the following payments belong to
+    check: Callable[[], None]  # Raises an error if somebody asked it to stop
+    machine: JsonMap  # Describes the measuring machine, for manifests
     log: Callable[..., None] = lambda *_, **__: None
 
 
 class LocalExecutor:
-    """Does one step after the other, so that nothing disturbs what is measured.
+    """Runs one step after another, so that nothing disturbs the measurements.
 
-    It knows the steps of all stacks, also of those whose results are there; which are to do can be changed
-    between rounds (`take`).
+    It knows the steps of all stacks, including finished ones; `take` changes which are to do between rounds.
     """
 
     def __init__(self, job: Job, every: Graph, todo: Sequence[Route], runtime: Runtime) -> None:
@@ -92,7 +91,7 @@ class LocalExecutor:
         return units(self._graph, self._protocol)
 
     def round(self, number: int, *, last: bool) -> Generator[Batch]:
-        """Measure all stacks in a round; in the last yield their results as they finish."""
+        """Measure all stacks in a round; in the last one yield their results as they finish."""
         for wave in self._waves():
             steps = [step for step in Graph(tuple(wave), {}).steps if (step, number) not in self._measured]
             self._measured.update((step, number) for step in steps)
@@ -101,7 +100,7 @@ class LocalExecutor:
                 yield from self._finish(wave)
 
     def build(self, step: Step) -> None:
-        """Build what a step is, unless that was done."""
+        """Build a step's result, unless that was done."""
         if step in self.built:
             return
         self.built.add(step)
@@ -111,7 +110,7 @@ class LocalExecutor:
         self._tracker.end()
 
     def _waves(self) -> Iterator[list[Route]]:
-        """Yield stacks to measure in turn with one another, all that they need built and answered."""
+        """Yield groups of stacks to measure in turn with one another, once all their needs are built."""
         wave: list[Route] = []
         for route in list(self._todo):
             for step in Graph((route,), self._graph.depths).builds:
@@ -128,7 +127,7 @@ class LocalExecutor:
             yield wave
 
     def _finish(self, wave: Sequence[Route]) -> Iterator[Batch]:
-        """Yield the results of stacks, and let go of what no other stack needs."""
+        """Yield the results of stacks, and release what no other stack needs."""
         for route in wave:
             yield self._writer.made(route)
             self._todo.remove(route)
@@ -145,6 +144,6 @@ class LocalExecutor:
 
 
 def units(left: Graph, protocol: Protocol) -> dict[str, int]:
-    """Return how many units of each kind of work stacks are."""
+    """Return the number of units of each kind of work in a graph."""
     steps = len(left.steps)
     return {"build": len(left.builds), "answer": steps, "measure": steps * protocol.passes}

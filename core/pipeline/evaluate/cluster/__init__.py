@@ -1,1 +1,1 @@
-"""Evaluations on several machines: Ray starts, moves and repeats tasks; the accounts stay in one place."""
+"""Evaluations on several machines: Ray runs, moves and repeats tasks; the accounts stay in one place."""

@@ -1,6 +1,6 @@
-"""The one place of a cluster that keeps the budget, the replies that were paid for and the pace of calls.
+"""Keeps the budget, the paid replies and the pace of calls of a cluster, all in one place.
 
-It never waits for anybody: who has to wait asks again. What a machine that was lost held is given back here.
+It never waits: a worker that has to wait asks again. Whatever a lost machine held is released here.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from core.providers.base import Amount, Reply
 from core.providers.calls import Journal, Pacer
 
 Within = tuple[str, int, int, str]
-"""What somebody does, how much of it is done, of how much, and of what."""
+"""A worker's activity: what it does, how much is done, of how much, and of what."""
 
 
 class Coordinator:
-    """Answers the workers of one evaluation, one question after the other."""
+    """Answers the workers of one evaluation, one question after another."""
 
     def __init__(
         self, receipts: Path, journals: Mapping[str, Path], book: PriceBook, limit: float | None
@@ -31,9 +31,9 @@ class Coordinator:
         self._receipts = Receipts(receipts)
         self._budget = Budget(book, limit, self._receipts)
         self._paths = journals
-        self._open: dict[tuple[str, str], Journal] = {}  # by worker, who tells its own calls from lost ones
+        self._open: dict[tuple[str, str], Journal] = {}  # by worker, which tells its own calls from lost ones
         self._under_way: dict[str, dict[int, Reservation]] = defaultdict(dict)
-        self._asked_by: dict[tuple[str, str], str] = {}  # who asks for the reply of a key, by journal and key
+        self._asked_by: dict[tuple[str, str], str] = {}  # the worker that gets the reply, by journal and key
         self._pacers: dict[str, Pacer] = {}
         self._calling: dict[str, Counter[str]] = defaultdict(Counter)
         self._at: dict[str, str] = {}  # node of a worker
@@ -42,14 +42,14 @@ class Coordinator:
         self._broken: ClqError | None = None
 
     def tell(self, method: str, worker: str, *given: Any) -> None:
-        """Do something without an answer; the next call that has one reports a failure."""
+        """Do something without an answer; the next call with an answer reports any failure."""
         try:
             getattr(self, method)(worker, *given)
         except ClqError as error:
             self._broken = error
 
     def ask(self, method: str, worker: str, *asked: Any) -> Any:
-        """Answer a question, unless something went wrong before."""
+        """Answer a question, unless an earlier call failed."""
         if self._broken is not None:
             raise self._broken
         return getattr(self, method)(worker, *asked)
@@ -60,7 +60,7 @@ class Coordinator:
         self.go_on(worker)
 
     def go_on(self, _worker: str) -> None:
-        """Raise if the evaluation is to stop."""
+        """Raise an error if the evaluation is to stop."""
         if self._stopping:
             raise Stopped
 
@@ -69,7 +69,7 @@ class Coordinator:
         self._within = (doing, done, whole, unit)
 
     def attempt(self, worker: str, stage: str, amounts: Sequence[Amount]) -> Reservation | None:
-        """Set aside the most that a call can cost, or return None if it depends on calls under way."""
+        """Reserve the maximum cost of a call, or return None if it depends on calls under way."""
         self.go_on(worker)
         reservation = self._budget.attempt(amounts, stage)
         if reservation is not None:
@@ -77,8 +77,8 @@ class Coordinator:
         return reservation
 
     def settle(self, worker: str, held: Reservation, amounts: Sequence[Amount]) -> None:
-        """Replace a reservation by what was used."""
-        if self._under_way[worker].pop(held.call, None) is not None:  # else it was given up as lost
+        """Replace a reservation by the actual usage."""
+        if self._under_way[worker].pop(held.call, None) is not None:  # otherwise it was given up as lost
             self._budget.settle(held, amounts)
 
     def release(self, worker: str, held: Reservation) -> None:
@@ -87,7 +87,7 @@ class Coordinator:
             self._budget.release(held)
 
     def replies(self, worker: str, journal: str, keys: Sequence[str]) -> dict[str, Reply[Any]] | None:
-        """Return the replies that are there, the others being the worker's to get, or None if another's."""
+        """Return the known replies and leave the rest to the worker, or None if another worker gets one."""
         self.go_on(worker)
         if any(self._asked_by.get((journal, key), worker) != worker for key in keys):
             return None
@@ -122,12 +122,12 @@ class Coordinator:
         self._calling[line][worker] -= 1
 
     def book(self, _worker: str, line: str, limits: Mapping[str, float], costs: Mapping[str, float]) -> float:
-        """Return in how many seconds a call may be sent."""
+        """Return the number of seconds after which a call may be sent."""
         now = time.monotonic()
         return self._pacers.setdefault(line, Pacer(limits)).book(costs, now) - now
 
     def hold(self, _worker: str, line: str, limits: Mapping[str, float], seconds: float) -> None:
-        """Let no call of a line through for this many seconds."""
+        """Block all calls of a line for this many seconds."""
         self._pacers.setdefault(line, Pacer(limits)).hold(time.monotonic() + seconds)
 
     def stop(self) -> None:
@@ -162,7 +162,7 @@ class Coordinator:
         self._receipts.close()
 
     def end(self, worker: str) -> None:
-        """Note that a worker has ended its task, and asks for no reply any more."""
+        """Note that a worker has ended its task and no longer waits for any reply."""
         for claim in [claim for claim, by in self._asked_by.items() if by == worker]:
             del self._asked_by[claim]
 

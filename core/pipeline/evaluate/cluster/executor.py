@@ -1,4 +1,4 @@
-"""Has a cluster do the steps of an evaluation, and takes in what comes back; this process alone writes.
+"""Has a cluster run the steps of an evaluation and collects the results; this process alone writes.
 
 What must survive the cluster (indexes, paid replies, receipts, times) lies in the folder of evaluations.
 """
@@ -27,27 +27,27 @@ from core.records import Batch
 
 _EVERY_S = 0.25
 _AT_ONCE = 256
-"""Tasks that are looked at together."""
+"""Number of tasks that are looked at together."""
 
 
 _MOST = 32
-"""Stacks of a task at most: what a machine that is lost loses at most of each of its processors."""
+"""Maximum stacks of a task: the most that a lost machine loses for each of its processors."""
 _SHARES = 4
-"""Each task takes one of so many shares of what is left for every slot, so that all end together."""
+"""Each task takes one of this many shares of the work left for every slot, so that all end together."""
 
 
 @dataclass(slots=True, eq=False)
 class Part:
-    """A task's share: stacks with the steps that they alone need, or steps that several tasks need."""
+    """A task's share: stacks with the steps that only they need, or steps that several tasks need."""
 
     steps: list[Step]
     routes: list[Route] = field(default_factory=list)
-    needs: list[Part] = field(default_factory=list)  # whose answers it takes; they come before it
-    answers: Any = None  # where Ray holds its answers
+    needs: list[Part] = field(default_factory=list)  # the tasks whose answers it takes, which come first
+    answers: Any = None  # Ray's reference to its answers
 
     @property
     def counts(self) -> list[int]:
-        """Number of steps each stack is the first to need; one count of all if there are no stacks."""
+        """Number of steps that each stack is the first to need; one total if there are no stacks."""
         if not self.routes:
             return [len(self.steps)]
         left, counts = set(self.steps), []
@@ -68,7 +68,7 @@ def parts(routes: Sequence[Route], slots: int) -> list[Part]:
     whole = [Part([], [routes[number] for number in piece]) for piece in pieces]
     shared: dict[tuple[int, ...], Part] = {}
     part_of: dict[Step, Part] = {}
-    for step, by in users.items():  # what is needed before what needs it
+    for step, by in users.items():  # a step's inputs come before it
         places = {piece_of[number] for number in by}
         part = whole[places.pop()] if len(places) == 1 else shared.setdefault(tuple(by), Part([]))
         part.steps.append(step)
@@ -81,7 +81,7 @@ def parts(routes: Sequence[Route], slots: int) -> list[Part]:
 
 
 def _divided(routes: Sequence[Route], users: dict[Step, list[int]], slots: int) -> list[list[int]]:
-    """Return places of stacks, task by task; stacks that share much stand together."""
+    """Return the positions of stacks, task by task; stacks that share much are together."""
     most = _size(len(routes), slots)
     first = {step: place for place, step in enumerate(users)}
     paths = [
@@ -111,7 +111,7 @@ def _common(one: Sequence[Any], other: Sequence[Any]) -> int:
 
 
 def _taken(step: Step) -> Iterator[Step]:
-    """Yield the steps whose results a step takes, and the one that makes the text it is asked."""
+    """Yield the steps whose results a step takes, and the one that makes its text."""
     yield from step.inputs
     if step.rewrite is not None and step.rewrite is not step:
         yield step.rewrite
@@ -120,13 +120,13 @@ def _taken(step: Step) -> Iterator[Step]:
 @dataclass(slots=True)
 class _Running:
     words: str
-    counts: list[dict[str, int]]  # units of work by kind that each of its results stands for
+    counts: list[dict[str, int]]  # units of work by kind that each result stands for
 
 
 class ClusterExecutor:
     """Does the work of stacks on a cluster, as `LocalExecutor` does it in one process.
 
-    It writes the receipts of the session until it is left, and has its journals from here on.
+    Until its block ends it writes the receipts of the session and holds its journals.
     """
 
     def __init__(
@@ -143,13 +143,13 @@ class ClusterExecutor:
         self._session, self._kept = session, kept
         self._tracker, self._log = session.tracker, session.log
         for journal in session.journals:
-            journal.close()  # another process writes the files, and perhaps another machine
+            journal.close()  # another process, perhaps on another machine, writes the files
         self._nodes = nodes.Nodes(address)
         self._left = Graph(tuple(self._todo), every.depths)
         self._parts: list[Part] = []
         self._shuffle = np.random.default_rng(job.protocol.seed)
         self._built: dict[Step, Any] = {}
-        self._running: dict[Any, _Running] = {}  # by where its results come
+        self._running: dict[Any, _Running] = {}  # by Ray's reference to their results
         self._looked = 0.0
 
     def expects(self) -> dict[str, int]:
@@ -190,7 +190,7 @@ class ClusterExecutor:
         self._session.receipts.resume()
 
     def round(self, number: int, *, last: bool) -> Generator[Batch]:
-        """Measure all stacks in a round; in the last yield their results as they finish."""
+        """Measure all stacks in a round; in the last one yield their results as they finish."""
         repeats = tuple(range(1, self._job.protocol.repeats + 1))
         passes = [(repeat,) for repeat in repeats] if self._job.protocol.shuffled and repeats else [repeats]
         for step in self._left.builds:
@@ -202,7 +202,7 @@ class ClusterExecutor:
             for part in order:
                 self._begin_asking(part, number, some, asked, final=final)
             if final:
-                self._parts = []  # Ray lets go of what no task waits for
+                self._parts = []  # Ray drops what no task waits for
         yield from self._finished()
 
     def _finished(self) -> Iterator[Batch]:
@@ -232,7 +232,7 @@ class ClusterExecutor:
     def _begin_asking(
         self, part: Part, number: int, repeats: tuple[int, ...], asked: set[int], *, final: bool
     ) -> None:
-        """Have what a part needs asked, unless others needed it before in these repeats, and then itself."""
+        """Start asking what a part needs, unless it was begun in these repeats, and then the part itself."""
         for need in part.needs:
             if id(need) not in asked:
                 asked.add(id(need))

@@ -22,11 +22,11 @@ from core.providers.calls.caller import per_minute
 _ASK_AGAIN_S = 0.02
 _LOOK_S = 0.25
 _PROVE_S = 10
-"""Seconds in which somebody who comes to the coordinator has to prove to be a worker."""
+"""Seconds in which a new connection has to prove that it is a worker."""
 
 
 class Link:
-    """One worker's way to the coordinator: `ask` returns an answer, `tell` does not wait.
+    """One worker's connection to the coordinator: `ask` returns an answer, `tell` does not wait.
 
     Messages arrive in the order sent.
     """
@@ -38,13 +38,13 @@ class Link:
         self._looked = time.monotonic()
 
     def until(self, method: str, *asked: Any) -> Any:
-        """Ask until the answer is one."""
+        """Ask repeatedly until there is an answer."""
         while (answer := self.ask(method, *asked)) is None:
             time.sleep(_ASK_AGAIN_S)
         return answer
 
     def check(self) -> None:
-        """Raise `Stopped` if the evaluation is to stop; looks a few times a second."""
+        """Raise `Stopped` if the evaluation is to stop; this checks a few times a second."""
         if time.monotonic() - self._looked >= _LOOK_S:
             self._looked = time.monotonic()
             self.ask("go_on")
@@ -61,42 +61,42 @@ class FarBudget:
         self._stage = words
 
     def reserve(self, amounts: Sequence[Amount]) -> object:
-        """Set aside the most that a call can cost."""
+        """Reserve the maximum cost of a call."""
         return self._link.until("attempt", self._stage, list(amounts))
 
     def settle(self, reservation: object, amounts: Sequence[Amount]) -> None:
-        """Replace a reservation by what was used."""
+        """Replace a reservation by the actual usage."""
         self._link.tell("settle", reservation, list(amounts))
 
     def release(self, reservation: object) -> None:
-        """Release a reservation, because the call costs nothing."""
+        """Release a reservation whose call costs nothing."""
         self._link.tell("release", reservation)
 
 
 class FarJournal(Journal):
     """A journal that the coordinator keeps.
 
-    Other workers wait for a call that one of them has sent: it is not made twice.
+    Workers wait for a call that another one has sent, so that it is not made twice.
     """
 
     def __init__(self, link: Link, name: str) -> None:
         self.path, self._link, self._which = Path(name), link, name
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Reply[Any]]:
-        """Return the replies of those keys that exist."""
+        """Return the replies that exist for some keys."""
         known: dict[str, Reply[Any]] = self._link.until("replies", self._which, list(keys))
         return known
 
     def put_many(self, replies: Mapping[str, Reply[Any]]) -> None:
-        """Keep replies; they are on their way when this returns."""
+        """Store replies; they are on their way when this returns."""
         self._link.tell("keep", self._which, dict(replies))
 
     def begin(self, keys: Sequence[str], call: str) -> None:
-        """Record that a call of this name is sent."""
+        """Record that the call with this name is sent."""
         self._link.tell("sent", self._which, list(keys), call)
 
     def forget(self, call: str) -> None:
-        """Record that a call of this name cost nothing."""
+        """Record that the call with this name cost nothing."""
         self._link.tell("refused", self._which, call)
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class FarJournal(Journal):
 
 
 class FarTurns:
-    """The places and the pace of one line, which the whole cluster shares."""
+    """The slots and the pace of one line, shared by the whole cluster."""
 
     def __init__(self, link: Link, line: str, limits: Limits) -> None:
         self._link, self._line, self._most = link, line, limits.concurrency
@@ -132,9 +132,9 @@ Address = tuple[str, int]
 
 
 class Served:
-    """A coordinator that workers reach over a wire; it serves one at a time, without waiting.
+    """A coordinator that workers reach over a socket; it serves one at a time, without waiting.
 
-    A call of Ray's own would do, but costs ten times as much as a vendor's answer from nearby.
+    Ray's own calls would also work, but take ten times as long as a nearby vendor's answer.
     """
 
     def __init__(self, coordinator: Coordinator, host: str, key: bytes) -> None:
@@ -179,7 +179,7 @@ class Served:
             self.coordinator.lose(worker)
 
     def _require_proof(self, wire: Connection) -> None:
-        """Raise if somebody cannot prove to be a worker, or says nothing; nothing is unpacked before."""
+        """Raise an error unless the other side proves to be a worker; nothing is unpacked before."""
         with socket.socket(fileno=os.dup(wire.fileno())) as handle:
             handle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _PROVE_S, 0))
             deliver_challenge(wire, self._key)
@@ -190,14 +190,14 @@ class Served:
         try:
             with self.lock:
                 return self.coordinator.ask(method, worker, *asked), None
-        except Exception as error:  # whoever asked is to see it
+        except Exception as error:  # the caller gets the error
             return None, error
 
 
 def connected(address: Address, key: bytes, worker: str) -> Link:
-    """Return a worker's link to a coordinator; what it holds there is given back when its process ends."""
+    """Return a worker's link to a coordinator, which releases what the worker holds when its process ends."""
     wire, lock = Client(address, authkey=key), threading.Lock()
-    with socket.socket(fileno=os.dup(wire.fileno())) as handle:  # what is told must not wait for more to send
+    with socket.socket(fileno=os.dup(wire.fileno())) as handle:  # messages must not wait for more to send
         handle.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(method: str, *asked: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Actors and tasks on the machines of a cluster: the coordinator of an evaluation, and its work.
+"""Actors and tasks on the machines of a cluster: the coordinator of an evaluation, and the workers.
 
 A task builds one artefact, or asks the queries of steps and makes the results of stacks.
 """
@@ -48,46 +48,46 @@ from core.providers.calls.caller import take_turns
 from core.records import Batch
 
 OWN, SHARED = "own", "shared"
-"""Journals of replies: of this evaluation, and of all."""
+"""Journals of replies: one for this evaluation, one for all."""
 Rounds = dict[int, tuple[datetime, datetime | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """The order that all tasks of one process's session of an evaluation share."""
+    """The order that all tasks share in one process's session of an evaluation."""
 
-    job: Job  # without what only the store needs
+    job: Job  # without the data that only the store needs
     every: Graph  # the steps of all stacks
-    artifacts: Path  # where each machine has them; one folder of all, unless they lie away as well
+    artifacts: Path  # their folder on each machine; a shared one, unless they are also in object storage
     away: str  # see `Artifacts`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The part of the queries' work that one task does."""
+    """The part of the query work that one task does."""
 
-    keys: tuple[str, ...]  # steps that are asked, what is needed before what needs it
-    stacks: tuple[str, ...]  # ids of the runs of the stacks that are asked; empty = steps that others need
+    keys: tuple[str, ...]  # steps to ask, each after those it needs
+    stacks: tuple[str, ...]  # run ids of the stacks to ask; empty = steps that other tasks need
     number: int  # the round
-    repeats: tuple[int, ...]  # which of its repeats are measured
-    known: Mapping[tuple[str, str], Block]  # what was measured before, by label and pass
+    repeats: tuple[int, ...]  # which of its repeats to measure
+    known: Mapping[tuple[str, str], Block]  # earlier measurements, by label and pass
     rounds: Rounds = field(default_factory=dict)  # when the rounds began and ended
 
 
 Answers = dict[str, Answered]
-"""What steps made of the queries and what was measured, by their keys; for the tasks that come after."""
+"""Results of the steps for the queries and their measurements, by step key, for later tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
     """Results that a task sends to the process that writes."""
 
-    blocks: Mapping[tuple[str, str], Block]  # what was measured, by step and pass
+    blocks: Mapping[tuple[str, str], Block]  # measurements, by step and pass
     made: Batch | None = None  # the run of the stack and its rows
 
 
 class _Held(Measurements):
-    """Times that were measured before this task, and those that are measured now."""
+    """Measurements made before this task, and those made now."""
 
     def __init__(self) -> None:
         self.task: Task | None = None
@@ -116,7 +116,7 @@ class _Held(Measurements):
 
 
 class Worker:
-    """One process of a machine, which keeps models and indexes open from task to task."""
+    """One process on a machine, which keeps models and indexes open from task to task."""
 
     def __init__(self, order: Order, link: Link) -> None:
         self._every, self._link, job = order.every, link, order.job
@@ -134,13 +134,13 @@ class Worker:
             machine={**described(), "cluster": "Ray"},
         )
         self._executor = LocalExecutor(job, order.every, (), runtime)
-        self._executor.built.update(order.every.builds)  # by tasks of their own
-        self._executor.collector.__enter__()  # for as long as the process lives
+        self._executor.built.update(order.every.builds)  # separate tasks built them
+        self._executor.collector.__enter__()  # for the life of the process
         self._steps = {step.key: step for step in (*order.every.steps, *order.every.builds)}
         self._routes = {job.run_id(route): route for route in order.every.routes}
 
     def build(self, key: str) -> None:
-        """Build what a step is."""
+        """Build a step's result."""
         self._executor.built.discard(self._steps[key])
         self._executor.build(self._steps[key])
         self._executor.builder.release(())
@@ -164,7 +164,7 @@ class Worker:
 
     @contextmanager
     def _at(self, task: Task, inputs: Sequence[Answers]) -> Iterator[LocalExecutor]:
-        """Yield the worker at a task, with the earlier answers at hand meanwhile."""
+        """Yield the worker set up for a task, with the earlier answers available."""
         self._held.task = task
         results = self._executor.measurer.results
         for key, answered in ((key, answered) for answers in inputs for key, answered in answers.items()):
@@ -172,7 +172,7 @@ class Worker:
                 answered, values=unpacked(answered.values), blocks=dict(answered.blocks)
             )
         routes = [self._routes[stack] for stack in task.stacks]
-        if not routes:  # what does the work knows stacks alone
+        if not routes:  # the executor works with whole stacks
             steps = tuple(self._steps[key] for key in task.keys)
             routes = [replace(next(iter(self._routes.values())), steps=steps)]
         self._executor.take(routes, task.repeats)
@@ -190,7 +190,7 @@ class Worker:
 
 
 def packed(values: Sequence[Any]) -> Any:
-    """Pack many small arrays into few large ones, which go faster from machine to machine."""
+    """Pack many small arrays into a few large ones, which move faster between machines."""
     if not values or not all(isinstance(value, Hits) for value in values):
         return list(values)
     ends = np.cumsum([len(hits.passages) for hits in values])
@@ -198,7 +198,7 @@ def packed(values: Sequence[Any]) -> Any:
 
 
 def unpacked(held: Any) -> list[Any]:
-    """Return values again."""
+    """Restore the values that `packed` packed."""
     if isinstance(held, list):
         return held
     ends, passages, scores = held
@@ -207,19 +207,19 @@ def unpacked(held: Any) -> list[Any]:
 
 
 LAST_S = 20.0
-"""Seconds that tasks have to end in when they are to stop."""
+"""Seconds within which tasks must end once they are to stop."""
 
 
 def ray() -> ModuleType:
-    """Return Ray, if it is installed."""
+    """Return the Ray package if it is installed."""
     return needed("ray", "requirements-ray.txt", "A cluster")
 
 
 class TaskContext(NamedTuple):
-    """A task's way to the work that it is a part of."""
+    """A task's access to the work that it is part of."""
 
-    key: str  # tells it from others
-    order: Sequence[Any]  # where Ray holds the `Order`; a process fetches it once
+    key: str  # identifies the work
+    order: Sequence[Any]  # Ray's reference to the `Order`; a process fetches it once
     coordinator: Address
     proof: bytes
 
@@ -236,7 +236,7 @@ class CoordinatorActor:
         self._served = Served(Coordinator(receipts, journals, book, limit), host, proof)
 
     def address(self) -> Address:
-        """Return where workers find it."""
+        """Return the address at which workers reach it."""
         return self._served.address
 
     def do(self, method: str, *given: Any) -> Any:
@@ -251,7 +251,7 @@ class CoordinatorActor:
 
 
 def _patience() -> Callable[[], None]:
-    """Wait for the coordinator of a process that was killed, which Ray ends within moments."""
+    """Wait for the coordinator of a killed process, which Ray ends within moments."""
     end = time.monotonic() + LAST_S
 
     def wait() -> None:
@@ -266,14 +266,14 @@ def _patience() -> Callable[[], None]:
 
 
 _workers: dict[str, tuple[Worker, Link]] = {}
-"""The worker of this process, by session; there is one at most."""
+"""The worker of this process, by session; at most one."""
 
 
 @contextmanager
 def _at_work(context: TaskContext) -> Iterator[Worker]:
     if context.key not in _workers:
         _workers.clear()
-        with suppress(ValueError):  # in its first thread alone; its pending call is lost
+        with suppress(ValueError):  # only in the main thread; otherwise its pending call is lost
             signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
         link = connected(context.coordinator, context.proof, uuid4().hex)
         order: Order = ray().get(context.order[0])
@@ -287,33 +287,33 @@ def _at_work(context: TaskContext) -> Iterator[Worker]:
 
 
 def build(context: TaskContext, key: str, *_built: Done) -> Done:
-    """Build what a step is; a task."""
+    """Build a step's result, as a task."""
     with _at_work(context) as worker:
         worker.build(key)
     return Done({})
 
 
 def ask(context: TaskContext, task: Task, *inputs: Answers | Done) -> tuple[Answers, Done]:
-    """Ask the queries of a task, given the answers of those before it and what was built."""
+    """Ask the queries of a task, given earlier answers and built results."""
     with _at_work(context) as worker:
         return worker.ask(task, [answers for answers in inputs if isinstance(answers, dict)])
 
 
 def finish(context: TaskContext, task: Task, *inputs: Answers | Done) -> Iterator[Done]:
-    """Do as `ask`, and bring the results of one stack after the other; as many if it is restarted."""
+    """Do as `ask`, and yield the results of one stack after another; as many if it is restarted."""
     with _at_work(context) as worker:
         yield from worker.finish(task, [answers for answers in inputs if isinstance(answers, dict)])
 
 
 def finish_all(context: TaskContext, task: Task, *inputs: Answers | Done) -> list[Done]:
-    """Do as `finish`, all results together: a client of Ray ("ray://") takes none as they come."""
+    """Do as `finish`, with all results together, as a client of Ray ("ray://") cannot receive them singly."""
     return list(finish(context, task, *inputs))
 
 
 RETURNS: Mapping[Callable[..., Any], int | str] = {build: 1, ask: 2, finish: "streaming", finish_all: 1}
-"""What Ray hands out for a task: where its one result will be, or its two, or one after the other."""
+"""What Ray returns for a task: a reference to its one result, to its two, or to one after another."""
 
 
 def do(work: Callable[[Any], Any], block: object) -> object:
-    """Do something with a block; a task."""
+    """Process a block, as a task."""
     return work(block)

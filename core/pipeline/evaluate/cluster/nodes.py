@@ -1,6 +1,6 @@
-"""Ray: starts or joins a cluster, places tasks on its machines, and says which of these are gone.
+"""Ray: starts or joins a cluster, places tasks on its machines, and says which machines are gone.
 
-Ray begins the tasks of a machine that was lost once more on another.
+Ray restarts the tasks of a lost machine on another one.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from core.prices import PriceBook
 from core.providers.calls import Keys
 
 LOCAL, CONFIGURED = "ray", "configured"
-"""A cluster that is started here, of this machine alone; the one that the operator names under `SETTING`."""
+"""A cluster started here, on this machine alone; or the one that the operator names under `SETTING`."""
 SETTING = "CLQ_RAY_ADDRESS"
-"""Where a cluster's address stands, in the environment or in a secrets file."""
+"""Setting with a cluster's address, in the environment or in a secrets file."""
 _ATTEMPTS = 20
-"""How often a task is begun again on another machine."""
+"""How often a task is restarted on another machine."""
 _ANSWER_S = 10.0
-"""Seconds that a cluster has to answer in."""
+"""Seconds within which a cluster has to answer."""
 
 
 def configured() -> str:
@@ -41,7 +41,7 @@ def configured() -> str:
 
 
 def _require_answer(address: str) -> None:
-    """Raise at once if nobody listens; Ray itself would try for minutes."""
+    """Raise an error at once if nobody listens; Ray itself would try for minutes."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     if parts.hostname and parts.port:
         socket.create_connection((parts.hostname, parts.port), timeout=_ANSWER_S).close()
@@ -49,10 +49,10 @@ def _require_answer(address: str) -> None:
 
 @contextmanager
 def sharing(address: str) -> Iterator[None]:
-    """Have documents cut by a cluster of several machines, which is joined when there are any.
+    """Cut documents on a cluster of several machines, joining it when there are documents.
 
     Args:
-        address: See `Nodes`; nothing is shared if it is empty or only this machine's.
+        address: See `Nodes`; this machine alone cuts if it is empty or names only this machine.
     """
     if address in ("", LOCAL):
         yield
@@ -95,7 +95,7 @@ class Nodes:
         if self._was_in:
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_worker_niceness", "0")  # else what is timed runs behind all others
+        os.environ.setdefault("RAY_worker_niceness", "0")  # otherwise timed work has the lowest priority
         own = {"include_dashboard": False} if self._address == LOCAL else {}
         address = "local" if self._address == LOCAL else self._address
         try:
@@ -109,29 +109,29 @@ class Nodes:
                     do="Set RAY_AUTH_MODE=token on every machine, with the same token (ray get-auth-token).",
                 ) from error
             raise ClqError(
-                f"No cluster answers ({type(error).__name__}).",  # its address may be the operator's secret
+                f"No cluster answers ({type(error).__name__}).",  # its address may be a secret
                 where="Ray",
                 do="Start one (ray start --head), or use --on ray.",
             ) from error
 
     def part(self) -> None:
-        """End a cluster that was started here, or leave it."""
+        """Shut down a cluster that was started here, or leave it."""
         if not self._was_in:
             self.ray.shutdown()
 
     def each(self, work: Callable[[Any], Any], blocks: Sequence[Any]) -> Iterator[Any]:
-        """Do something for every block, on whatever machine; its results in the order of the blocks."""
+        """Process every block on any machine; return the results in the order of the blocks."""
         task = self.ray.remote(num_cpus=1, max_retries=_ATTEMPTS)(machines.do)
         with self.causes():
             done = [task.remote(work, block) for block in blocks]
             for place, ref in enumerate(done):
                 yield self.ray.get(ref)
-                done[place] = None  # Ray lets go of it
+                done[place] = None  # Ray can drop it
 
     def open(
         self, order: Order, receipts: Path, journals: Mapping[str, Path], book: PriceBook, limit: float | None
     ) -> None:
-        """Open the coordinator, on this machine, and give out the order."""
+        """Open the coordinator on this machine, and share the order."""
         here = self.ray.get_runtime_context().get_node_id()
         pinned = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
         actor = self.ray.remote(num_cpus=0, max_restarts=0, scheduling_strategy=pinned)(
@@ -144,7 +144,7 @@ class Nodes:
             self._context = machines.TaskContext(uuid4().hex, [self.ray.put(order)], address, proof)
 
     def begin(self, work: Callable[..., Any], share: Share, *given: Any) -> Any:
-        """Have a task done somewhere: `build`, `ask` or `finish`; returns where its results will be."""
+        """Start a task somewhere (`build`, `ask` or `finish`), and return the reference to its results."""
         if work is machines.finish and self.ray.util.client.ray.is_connected():
             work = machines.finish_all
         if (work, share) not in self._tasks:
@@ -159,14 +159,14 @@ class Nodes:
         return self._tasks[work, share].remote(self._context, *given)
 
     def brought(self, pending: Sequence[Any], wait_s: float) -> Iterator[tuple[Any, Done | None]]:
-        """Wait a while for results of tasks; those that are there, and None for a task that has ended."""
+        """Wait a while for results of tasks; return those that exist, and None for a task that has ended."""
         for ref in self._there(pending, wait_s):
             if isinstance(ref, self.ray.ObjectRef):
                 brought = self._get(ref)
                 yield from ((ref, done) for done in (brought if isinstance(brought, list) else [brought]))
                 yield ref, None
                 continue
-            while self._there([ref], 0):  # its results come one after the other
+            while self._there([ref], 0):  # its results come one after another
                 one = next(ref, None)
                 yield ref, None if one is None else self._get(one)
                 if one is None:
@@ -182,7 +182,7 @@ class Nodes:
             return self.ray.get(ref)
 
     def look(self, receipts: Receipts) -> tuple[Within | None, int]:
-        """Take over what was spent; how far a task is, and how many machines were lost since."""
+        """Take over the spending; return the progress of a task, and how many machines were lost since."""
         with self.causes():
             facts, within = self.ray.get(self._actor.do.remote("progress"))
             alive = frozenset(node["NodeID"] for node in self.ray.nodes() if node["Alive"])
@@ -194,11 +194,11 @@ class Nodes:
         return within, len(lost)
 
     def size(self) -> dict[str, Any]:
-        """Return how many machines and processors there are."""
+        """Return the number of machines and processors."""
         return {"nodes": len(self._alive), "cpus": self.ray.cluster_resources().get("CPU", 0)}
 
     def slots(self, share: Share) -> int:
-        """Return how many tasks of a share run at the same time."""
+        """Return how many tasks with a given share run at the same time."""
         there = self.ray.cluster_resources()
         fits = [there.get(kind, 0) / of for kind, of in (("CPU", share.cpus), ("GPU", share.gpus)) if of]
         return max(1, int(min(fits, default=1)))
@@ -217,7 +217,7 @@ class Nodes:
 
     @contextmanager
     def causes(self) -> Iterator[None]:
-        """Raise what a task raised, and say in words that the cluster is gone."""
+        """Raise the error that a task raised, or say that the cluster is gone."""
         try:
             yield
         except self.ray.exceptions.RayTaskError as error:
