@@ -1,12 +1,12 @@
-"""Measuring: every step is asked about every query, first unmeasured if that is free, then in repeats.
+"""Measuring: every step is asked every query, once unmeasured if that is free, then in repeats.
 
 Each step is measured once per query and repeat, whatever number of stacks contain it; the sample of a stack
-is the sum of its steps. Steps that run here answer all queries once before: this pass gives their results and
-warms the caches. Steps that call a vendor answer `warm_up` queries first, once per model and round; their
-results are those of the first repeat of the first round. A step always gets those results of the steps
-before it, so that all repeats do the same work.
-Signals are figures of single queries beside time and usage: how sure a stack was, by the scores of its pool
-("dense_": of a hybrid's vector search, "rerank_": of the reranker); "ann_recall"; what a reranker told.
+is the sum of its steps. Local steps first answer all queries once: this pass gives their results and warms
+the caches. Steps that call a vendor answer `warm_up` queries first, once per model and round; their results
+are those of the first repeat of the first round. A step always gets these results of the steps before it, so
+that all repeats do the same work. Signals are figures of single queries beside time and usage: how sure a
+stack was, by the scores of its pool ("dense_": of a hybrid's vector search, "rerank_": of the reranker);
+"ann_recall"; a reranker's details.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ R = TypeVar("R")
 
 
 def in_order(work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[R]:
-    """Do work that mostly waits, at most `workers` items at once; after an error nothing more is started."""
+    """Do work that mostly waits, with at most `workers` items at once; after an error nothing more starts."""
     if workers <= 1 or len(items) <= 1:
         yield from map(work, items)
         return
@@ -61,12 +61,12 @@ class Answered:
     """A step's results for all queries, and its measurements."""
 
     values: list[Any]  # the results, per query
-    usage: Sequence[tuple[Amount, ...]]  # what each used, beside processor time
+    usage: Sequence[tuple[Amount, ...]]  # usage of each query, besides processor time
     details: Sequence[Mapping[str, Any]]  # facts reported by a model for each query
     blocks: dict[Pass, Block] = field(default_factory=dict)  # times, by pass
     parts: dict[Pass, Mapping[str, Block]] = field(
         default_factory=dict
-    )  # of its stages, as far as it tells them
+    )  # times of its stages, as far as it reports them
 
 
 Results = dict[Step, Answered]
@@ -112,7 +112,7 @@ class Measurer:
         self._tracker.end()
 
     def measure(self, steps: Sequence[Step], number: int, repeats: Sequence[int] = ()) -> None:
-        """Measure steps in a round, in these repeats or all; their results must be there."""
+        """Measure steps in a round, in these repeats or in all; their results must exist."""
         for repeat in repeats or range(1, self._protocol.repeats + 1):
             order = self._shuffle.permutation(len(steps)) if self._protocol.shuffled else range(len(steps))
             for position in order:
@@ -187,7 +187,7 @@ class Measurer:
         return node.ask(text, [results[step].values[query] for step in node.step.inputs], again)
 
     def _asked(self, step: Step) -> Sequence[str]:
-        """Return queries as typed; perturbing them is free, and takes none of the step's time."""
+        """Return queries as typed; perturbing them is free, and is not part of the step's time."""
         if step not in self._typed:
             levels = step.typed
             self._typed[step] = (
@@ -208,16 +208,16 @@ class Measurer:
 
 
 def places(order: Sequence[int]) -> NDArray[np.int32]:
-    """Return as which query each was asked, from 1, of the order they were asked in."""
+    """Return each query's position, from 1, in the order the queries were asked in."""
     at = np.empty(len(order), dtype=np.int32)
     at[np.asarray(order, dtype=np.intp)] = np.arange(1, len(order) + 1)
     return at
 
 
 def stages(outcomes: Sequence[Outcome]) -> dict[str, Block]:
-    """Return times of a step's stages, as a custom pipeline tells them, or {} if they overlap.
+    """Return times of a step's stages, as a custom pipeline reports them, or {} if they overlap.
 
-    Stages that add up to more than the step took ran beside one another, and say nothing of the sum.
+    Stages that add up to more than the step's time ran in parallel, and say nothing about the sum.
     """
     by_stage = [outcome.details.get("stages") or {} for outcome in outcomes]
     names = list(dict.fromkeys(stage for times in by_stage for stage in times))
@@ -239,7 +239,7 @@ _OVERLAP = 1.05
 
 
 def name(of: Pass) -> str:
-    """Return a pass in words and in files: "1.2" is the second repeat of the first round."""
+    """Return the name of a pass in words and files: "1.2" is the second repeat of the first round."""
     return f"{of[0]}.{of[1]}"
 
 
@@ -273,7 +273,7 @@ def _named(step: Step) -> str:
     before = words((step.inputs or step.needs)[-1]) if step.needs else params["params"]["table"]
     if step.kind == "rerank":
         return f"{params['model']['name']}, K = {params['depth']}, of {before}"
-    by = {"fuse": "fusion"}.get(step.kind, step.kind)  # an index has a name, others a method
+    by = {"fuse": "fusion"}.get(step.kind, step.kind)  # an index has a name, other steps a method
     return f"{params[by]['method'] if by in params else params['name']} of {before}"
 
 
@@ -283,11 +283,11 @@ TOLD = (
     "chars_per_second", "truncated", "unscored", "discarded", "repaired", "equal_weights", "changed",
     "dropped", "calls", "unmatched", "repeated", "not_a_number", "retried", "saved_calls",
 )  # fmt: skip
-"""What of a model's details is kept per query."""
+"""Details of a model that are kept per query."""
 
 
 class Signal(NamedTuple):
-    """One figure per query, in their order, or None if there is none."""
+    """A figure for each query, in their order; None = it has none."""
 
     name: str
     k: int | None
@@ -295,7 +295,7 @@ class Signal(NamedTuple):
 
 
 class Signals:
-    """Computes signals of routes; exact searches are done once for all indexes over the same vectors."""
+    """Computes signals of routes; exact searches are shared by all indexes over the same vectors."""
 
     def __init__(
         self, graph: Graph, results: Results, index: Callable[[Step], DenseIndex | DatabaseIndex]
@@ -305,7 +305,7 @@ class Signals:
         self._recalls: dict[tuple[Step, int], list[float | None]] = {}
 
     def frame(self, run_id: str, route: Route, query_ids: pl.Series) -> pl.DataFrame:
-        """Return rows of the table "signals"; figures that are not known have none."""
+        """Return rows of the table "signals"; unknown figures have none."""
         rows = [
             {"run_id": run_id, "query_id": query_id, "signal": name, "k": k, "value": float(value)}
             for name, k, values in self._of(route)
@@ -347,7 +347,7 @@ class Signals:
     def _exact_hits(self, search: Step) -> list[Hits]:
         built, embed = search.built, search.inputs[0]
         exact: JsonMap = {"name": EXACT, "params": {}}
-        if not built.needs:  # a table whose vectors are not here compares them itself
+        if not built.needs:  # a table whose vectors are elsewhere compares them itself
             exact = {"params": {**built.params["params"], "exact": "yes"}}
         flat = Step("index", {**built.params, **exact}, built.needs)
         key = Step("exact", {}, (embed, flat))

@@ -1,4 +1,4 @@
-"""Rows of a reranker's ratings per criterion: the trail behind its scores, for reweighing them."""
+"""Rows of a reranker's ratings per criterion: the evidence behind its scores, for reweighting them."""
 
 from __future__ import annotations
 

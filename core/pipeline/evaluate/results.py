@@ -1,4 +1,4 @@
-"""From measured stacks to runs with their rows; those that finish within seconds share one transaction."""
+"""Turns measured stacks into runs with rows; those that finish within seconds share one transaction."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _EVERY_S = 5.0
 
 
 class Outbox:
-    """Collects runs; a run and all that belongs to it are always in one batch."""
+    """Collects runs; a run and everything that belongs to it are always in one batch."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Outbox:
         self.runs: list[Run] = []
 
     def add(self, made: Batch) -> None:
-        """Take a run; it is handed over now, or with those that follow it soon."""
+        """Add a run; it is handed over now, or with others that follow soon."""
         self._waiting.append(made)
         if self._clock() - self._sent >= _EVERY_S:
             self.flush()
@@ -89,7 +89,7 @@ def merged(batches: Sequence[Batch]) -> Batch:
 
 
 class Writer:
-    """Makes the records of routes."""
+    """Makes the store records of routes."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Writer:
         self._lengths = cache(lambda chunking: job.corpora[chunking].texts.str.len_chars().to_numpy())
 
     def made(self, route: Route) -> Batch:
-        """Return the run of a route that has been measured, and all that belongs to it."""
+        """Return the run of a measured route, and everything that belongs to it."""
         run, corpus, ids = self._run(route), self._job.corpora[route.chunking], self._job.queries["query_id"]
         own = self._own_chunking(route, run)
         searched = corpus.passage_ids if own is None else own.passage_ids
@@ -130,7 +130,7 @@ class Writer:
         return Batch(collections=more.collections, runs=(run,), frames={**more.frames, **frames})
 
     def _own_chunking(self, route: Route, run: Run) -> OwnChunking | None:
-        """Return the passages that a custom pipeline cut itself, where it retrieved any."""
+        """Return the passages that a custom pipeline cut itself, if it retrieved any."""
         asked = self._own.get(route.pool)
         if asked is None or not isinstance(asked.shelf, DocumentShelf):
             return None
@@ -181,7 +181,7 @@ class Writer:
         """Return how a custom pipeline was started, and the faults in its queries.
 
         Raises:
-            ProviderError: If all of them failed: it would stand among stacks as one that finds nothing.
+            ProviderError: If all of them failed: the stack would appear as one that finds nothing.
         """
         if route.pool.kind != OWN:
             return {}
@@ -231,7 +231,7 @@ def pools(route: Route, results: Results) -> list[Hits]:
 
 
 def _has_pool(route: Route, results: Results) -> bool:
-    """Return whether something chose from a pool, so that it is stored apart."""
+    """Return whether something selects from a pool, so that the pool is stored separately."""
     own = route.pool.kind == OWN and any(value.pool is not None for value in results[route.pool].values)
     return route.keeps_pool or own
 
@@ -246,7 +246,7 @@ def finals(route: Route, results: Results) -> list[Hits]:
 
 
 def final(route: Route, results: Mapping[Step, Any]) -> Hits:
-    """Return the final ranking of one query, of what the steps made of it."""
+    """Return the final ranking of one query from the results of the steps."""
     ranked = clipped(results[route.pool], route.depth)
     if route.rerank is not None:
         ranked = reranked(ranked, results[route.rerank], route.depth)
@@ -258,7 +258,7 @@ def final(route: Route, results: Mapping[Step, Any]) -> Hits:
 def rankings(
     run_id: str, route: Route, results: Results, query_ids: pl.Series, passage_ids: pl.Series
 ) -> pl.DataFrame:
-    """Return rows of the table "rankings": the final ranking, and the pool where something chose from it."""
+    """Return rows of the table "rankings": the final ranking, and the pool if something selected from it."""
     parts = [_ranked(finals(route, results), query_ids, passage_ids, run_id=run_id, stage="final")]
     if _has_pool(route, results):
         parts.append(_ranked(pools(route, results), query_ids, passage_ids, run_id=run_id, stage="pool"))
@@ -283,8 +283,8 @@ def _ranked(
 def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -> pl.DataFrame:
     """Return rows of the table "timings": every step in every pass.
 
-    None if a part of the path has no time (nothing was measured; scores of a deeper pool were used):
-    the others would pass for the whole.
+    None if a part of the path has no time (nothing was measured, or scores of a deeper pool were used), as
+    the rest would pass for the whole.
     """
     if route.replayed or not all(results[step].blocks for step in route.steps):
         return frame("timings", [])
@@ -302,7 +302,7 @@ def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
                         "place": pl.Series(place, dtype=pl.Int32),
                     }
                 )
-                known = columns.filter(pl.col("ms").is_finite())  # a query that failed has no time
+                known = columns.filter(pl.col("ms").is_finite())  # a failed query has no time
                 parts.append(_declared("timings", known, run_id=run_id, stage=stage))
     return _by_stage(pl.concat(parts), "ms")
 
@@ -320,7 +320,7 @@ def _stages(
 
 
 def _by_stage(rows: pl.DataFrame, amount: str) -> pl.DataFrame:
-    """Add up the steps of one stage, several of which may occur per query; unknown stays unknown."""
+    """Add up the steps of each stage, which may occur several times per query; unknown stays unknown."""
     keys = [name for name in rows.columns if name not in (amount, "basis", "place")]
     known = pl.when(~pl.col(amount).has_nulls()).then(pl.col(amount).sum()).alias(amount)
     rest = [pl.col(name).first() for name in ("basis", "place") if name in rows.columns]
@@ -330,7 +330,7 @@ def _by_stage(rows: pl.DataFrame, amount: str) -> pl.DataFrame:
 def usage(
     run_id: str, route: Route, results: Results, query_ids: pl.Series, lengths: NDArray[np.int64]
 ) -> pl.DataFrame:
-    """Return rows of the table "usage": what vendors billed, and processor time of what runs here."""
+    """Return rows of the table "usage": what vendors billed, and processor time of local steps."""
     parts = [frame("usage", [])]
     for step in route.steps:
         constants = {"run_id": run_id, "stage": step.stage}
@@ -347,10 +347,10 @@ def usage(
 
 
 def answers(run_id: str, route: Route, results: Results, query_ids: pl.Series) -> pl.DataFrame:
-    """Return rows of the table "answers": those that a custom pipeline wrote, as a reader of its name.
+    """Return rows of the table "answers": those of a custom pipeline, as a reader of its name.
 
-    Its k is the most passages that it returned for a query, 0 = none. The time is the time of its stage
-    "generate"; what it cost is within the usage of the pipeline.
+    Its k is the maximum number of passages that it returned for a query, 0 = none. The time is that of its
+    stage "generate"; its cost is included in the usage of the pipeline.
     """
     written = results[route.pool]
     texts = [detail.get("answer") for detail in written.details] if route.pool.kind == OWN else []
@@ -371,7 +371,7 @@ def answers(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
 def _used(
     route: Route, step: Step, results: Results, lengths: NDArray[np.int64]
 ) -> Sequence[Sequence[Amount]]:
-    """Return a step's usage per query; of a deeper pool the share that this stack's depth would have used."""
+    """Return a step's usage per query; for a deeper pool the share that this stack's depth would use."""
     used = results[step].usage
     if not (route.replayed and step is route.rerank):
         return used

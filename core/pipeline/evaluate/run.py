@@ -26,36 +26,36 @@ from core.records import JsonMap, Run, Sink, Stack, now
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """Work on an evaluation's runs in the same folder and budget, once all have landed."""
+    """Work on an evaluation's runs in the same folder and budget, once all runs are stored."""
 
-    do: Callable[[Session, Sequence[str]], object]  # given the ids of the runs
-    billed: Sequence[tuple[str, str]] = ()  # item and unit of what it pays for
+    do: Callable[[Session, Sequence[str]], object]  # takes the ids of the runs
+    billed: Sequence[tuple[str, str]] = ()  # item and unit of its payments
 
 
 Before = Callable[[Session, Job], Sequence[Stack]]
-"""Chooses which stacks of an evaluation run, in its folder and budget, before any does."""
+"""Chooses the stacks of an evaluation to run, in its folder and budget, before any runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(Result):
-    """An evaluation as it ended: its status, runs and spending."""
+    """The end of an evaluation: its status, runs and spending."""
 
-    runs: tuple[Run, ...]  # What was handed over now
-    held: tuple[str, ...]  # Ids of runs that were there before
-    repriced: tuple[str, ...] = ()  # Those of them that have another price now
+    runs: tuple[Run, ...]  # Runs handed over now
+    held: tuple[str, ...]  # Ids of runs that existed before
+    repriced: tuple[str, ...] = ()  # Those of them whose price has changed
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Stacks of an evaluation that run, as routes."""
+    """The stacks of an evaluation that run, as routes."""
 
     job: Job
     every: Graph = field(default_factory=lambda: Graph((), {}))  # The steps of all
-    todo: Sequence[Route] = ()  # Those whose runs are not there yet
+    todo: Sequence[Route] = ()  # Those without a run so far
 
     @classmethod
     def of(cls, job: Job, held: Collection[str]) -> Self:
-        """Select all stacks of an evaluation; those whose runs are held are not to do."""
+        """Select all stacks of an evaluation; those whose runs exist are not to do."""
         deepest: list[str] = []
         if job.protocol.deepest:
             names = {stack.spec.get("reranker", NONE) for stack in job.stacks} - {NONE}
@@ -73,7 +73,7 @@ class Selection:
         }
 
     def run_ids(self, *, without: Collection[Route] = ()) -> list[str]:
-        """List the ids of the runs, those of some routes left out."""
+        """List the ids of the runs, except those of some routes."""
         return [self.job.run_id(route) for route in self.every.routes if route not in without]
 
 
@@ -90,9 +90,9 @@ def run_job(
 
     Args:
         sink: Receives prerequisites (the collection), then batches of finished runs.
-        site: Where it runs and reports progress. The machines of its cluster look keys up themselves, and see
+        site: Its location and progress reports. The machines of its cluster look up keys themselves, and see
             its folder under the same path.
-        held: Ids of runs that the sink has already; they are not run again.
+        held: Ids of runs that the sink already has; they are not repeated.
         before: Chooses the stacks to run; None = all.
 
     Returns:

@@ -1,7 +1,7 @@
 """One process's session of paid work: a folder, a budget, journals and a status.
 
-Evaluations run, golden sets are built and readers answer so: nothing is paid twice, and what was killed goes
-on.
+Evaluations, builds of golden sets and readers work in such sessions: nothing is paid for twice, and killed
+work resumes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from core.providers.calls import Journal, Keys, redact
 from core.providers.config import ModelConfig
 from core.records import JsonMap
 
-REPLIES = "replies.sqlite"  # Vectors of passages, and answers that were not measured: of all evaluations
+REPLIES = "replies.sqlite"  # Vectors of passages, and unmeasured answers, for all evaluations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,39 +45,39 @@ class Order:
     """An order for work: identity, specification, models, prices and budget."""
 
     work_id: str  # Its identity; work with the same identity resumes in the same folder
-    name: str  # What people read
-    collection_id: str  # What it is about
-    spec: JsonMap  # What the user wrote
-    manifest: JsonMap  # What is needed to repeat it
-    models: Mapping[str, ModelConfig]  # Configurations of models that no catalogue has
+    name: str  # Display name
+    collection_id: str  # Its collection
+    spec: JsonMap  # The user's specification
+    manifest: JsonMap  # All that is needed to repeat it
+    models: Mapping[str, ModelConfig]  # Configurations of models missing from the catalogues
     book: PriceBook
-    budget_usd: float | None  # The most dollars; None = no limit
+    budget_usd: float | None  # Maximum dollars; None = no limit
     billed: Sequence[tuple[str, str]]  # Item and unit of everything that is paid for
-    own: bool = True  # Whether what is answered is kept for this work alone
+    own: bool = True  # Whether answers are kept for this work alone
     status: Mapping[str, Any] = field(default_factory=lambda: {"runs_total": 1})  # Further facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A piece of work as it ended: its status, yield and spending."""
+    """The end of a piece of work: its status, result and spending."""
 
     folder: Folder  # The work folder
     status: Status  # How far it came, and why it ended
-    landed: str = ""  # What it made in the store; empty when it was stopped before
-    spent: tuple[Spent, ...] = ()  # What it has paid for, resumed turns included
+    landed: str = ""  # Its result in the store; empty if it was stopped before
+    spent: tuple[Spent, ...] = ()  # Its payments, resumed sessions included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where work runs, and who gets its progress and can stop it."""
+    """The place where work runs, with its progress reports and the way to stop it."""
 
     work: Path  # The folder of all work of its kind
-    # The folder of all evaluations, whose replies, indexes and vectors are used again; None = `work`
+    # The folder of all evaluations, whose replies, indexes and vectors are reused; None = `work`
     shared: Path | None = None
     progress: Progress | None = None  # Told about every unit of work
     cancelled: Callable[[], bool] = lambda: False  # Whether to stop; asked several times a second
     keys: Keys | None = None  # Where keys of providers are looked up
-    on: str = ""  # The cluster that does it: "ray" for one that is started here, or its address; empty = none
+    on: str = ""  # The cluster that does it: "ray" for one started here, or its address; empty = none
     on_wait: Callable[[float], None] | None = None  # Told while another process writes to the store
     store: str = ""  # Name of the store's folder, a sibling of the work folder; empty = not recorded
 
@@ -93,16 +93,16 @@ class Site:
 
 
 def work_through(order: Order, do: Callable[[Session], str], site: Site) -> Result:
-    """Do the work, or what is left of it.
+    """Do the work, or the rest of it.
 
     Args:
-        do: Does it and returns what it made in the store.
+        do: Does it and returns its result in the store.
 
     Returns:
-        What became of it; its state is `FINISHED` or `CANCELLED`.
+        Its outcome; its state is `FINISHED` or `CANCELLED`.
 
     Raises:
-        BudgetError: If going on could cost more than allowed; what was answered is kept.
+        BudgetError: If continuing could cost more than allowed; answers are kept.
         InputError: If another process does it, or something in it cannot be used.
         ClqError: If a provider fails; answers are kept, and a rerun resumes.
     """
@@ -120,7 +120,7 @@ def work_through(order: Order, do: Callable[[Session], str], site: Site) -> Resu
 
 @contextmanager
 def begun(order: Order, site: Site) -> Iterator[Session]:
-    """Hold the folder of work, with what it needs open, and say how it ended if it ended badly."""
+    """Hold the folder of work with all its needs open, and report how it ended if it ended badly."""
     folder = folder_of(site.work, order.name, order.work_id)
     with folder.held(), ExitStack() as files:
         receipts = files.enter_context(closing(Receipts(folder.receipts)))
@@ -181,7 +181,7 @@ def _ending(tracker: Tracker[Status], log: Log, models: Models) -> Iterator[None
 
 @contextmanager
 def stoppable(watch: Watch) -> Iterator[None]:
-    """Let the block end early when somebody asked it to stop, also within a call."""
+    """Let the block end early if somebody asks it to stop, even within a call."""
     try:
         yield
     except Stopped:

@@ -1,4 +1,4 @@
-"""A stack's needs as steps that are named by their content: equal steps of several stacks are one step.
+"""The work of stacks as steps named by their content: equal steps of several stacks are one step.
 
 Building: corpus → vectors (one embedding of it) → slice (a shorter dimension) → index; corpus → bm25.
 Asking: rewrite → embed → search, rewrite → sparse; both → fuse; → dedup; the pool of these → rerank → cut.
@@ -23,17 +23,17 @@ from core.records import JsonMap, Stack, canonical_json, short_hash
 NONE = "none"
 CHUNKER = "chunker"
 _OVER_QUERIES: JsonMap = {"method": "rrf", "constant": 60, "depth": 100}
-"""How the rankings of several queries are fused."""
+"""Fusion of the rankings of several queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One piece of work."""
 
-    kind: str  # what is done
-    params: JsonMap = field(compare=False)  # what it is done with
+    kind: str  # its action
+    params: JsonMap = field(compare=False)  # its parameters
     needs: tuple[Step, ...] = field(default=(), compare=False)  # steps whose results it takes, in order
-    key: str = field(init=False)  # its identity: kind, parameters and the identities of what it needs
+    key: str = field(init=False)  # its identity: kind, parameters and the identities of its needs
 
     def __post_init__(self) -> None:
         digest = short_hash(canonical_json(self.params), *(need.key for need in self.needs))
@@ -51,7 +51,7 @@ class Step:
 
     @property
     def inputs(self) -> tuple[Step, ...]:
-        """Return the steps among its needs that the query went through before."""
+        """Return the steps among its needs that a query goes through."""
         return tuple(need for need in self.needs if need.asks)
 
     @property
@@ -61,12 +61,12 @@ class Step:
 
     @property
     def index_options(self) -> JsonMap:
-        """Options of the index that a search searches: it was built with some, and is searched with all."""
+        """Options of the index that a search searches: some are for building it, all apply to searching."""
         return {**self.built.params["params"], **self.params.get("options", {})}
 
     @property
     def rewrite(self) -> Step | None:
-        """The step that made the text that it is asked, if any; rerankers are asked the question itself."""
+        """The step that made its text, if any; rerankers are asked the question itself."""
         if self.kind in ("rewrite", "variant"):
             return self
         rewrite = next((rewrite for step in self.inputs if (rewrite := step.rewrite)), None)
@@ -74,19 +74,19 @@ class Step:
 
     @property
     def typed(self) -> JsonMap:
-        """Ways and levels by which the queries that it is asked were perturbed; empty = unchanged."""
+        """Ways and levels by which its queries were perturbed; empty = unchanged."""
         own: JsonMap = self.params.get("typed", {})
         return own or next((typed for step in self.inputs if (typed := step.typed)), {})
 
     @property
     def only_searched(self) -> bool:
-        """Whether a rewrite gives what to search with, and not the question in other words."""
+        """Whether a rewrite only gives text to search with, not the question in other words."""
         return self.kind == "variant" or way_of(self.params["model"]["name"]) == HYDE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The steps in which one stack answers a query."""
+    """The steps by which one stack answers a query."""
 
     stack: Stack  # the stack
     chunking: str | None  # name of the chunking that is searched; None = the collection's own passages
@@ -95,28 +95,28 @@ class Route:
     depth: int  # candidate depth K
     rerank: Step | None = None  # the step that scores the pool, if any
     cut: Step | None = None  # the step that cuts the ranking, if any
-    sent: int | None = None  # how many passages are kept at most; None = all
+    sent: int | None = None  # maximum number of passages kept; None = all
 
     @property
     def replayed(self) -> bool:
-        """Whether the reranker is asked about a deeper pool than this stack's, whose scores are used here."""
+        """Whether the reranker's scores come from a deeper pool than this stack's own."""
         return self.rerank is not None and self.rerank.params["depth"] != self.depth
 
     @property
     def source(self) -> Step:
-        """The step that ranked what the pool is taken from."""
+        """The step that ranked the passages from which the pool is taken."""
         return self.pool.inputs[0] if self.pool.kind == "dedup" else self.pool
 
     @property
     def ranked(self) -> int:
-        """Number of passages the source ranks: as many as the pool takes, or searches for copies."""
+        """Number of passages that the source ranks: as many as the pool takes, or searches for copies."""
         return self.depth if self.source is self.pool else self.depth * _look(self.pool)
 
     @property
     def pool_name(self) -> str:
         """The convention of the pool: "bm25@K", "dense@K", or a fusion with its depth, "rrf100@K".
 
-        Without near copies it is another pool: "rrf100-minhash@K".
+        A pool without near copies has another name: "rrf100-minhash@K".
         """
         fusion = self.source.params.get("fusion", {})
         heads = {"sparse": "bm25", "search": "dense", OWN: OWN}
@@ -127,16 +127,16 @@ class Route:
 
     @property
     def keeps_pool(self) -> bool:
-        """Whether something chooses from the pool, so that it is stored apart."""
+        """Whether something selects from the pool, so that it is stored separately."""
         return self.rerank is not None or self.cut is not None or self.sent is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """All routes, and how deep the steps they share must go."""
+    """All routes, and the depths that their shared steps must reach."""
 
     routes: tuple[Route, ...]  # one per stack, in the order of the stacks
-    depths: Mapping[Step, int]  # per search, fusion or sparse step the most hits that any stack takes from it
+    depths: Mapping[Step, int]  # per search, fusion or sparse step the most hits that any stack takes
 
     def label(self, step: Step) -> str:
         """Return the name of a step at its depth in files."""
@@ -144,19 +144,19 @@ class Graph:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Return the steps that queries go through, each once, after those that they need."""
+        """Return the steps that queries go through, each once, after the steps that it needs."""
         return tuple(dict.fromkeys(step for route in self.routes for step in route.steps))
 
     @property
     def firsts(self) -> frozenset[Step]:
-        """The first step of every model, and every pipeline; the same whatever part of the work is left."""
+        """The first step of every model and pipeline; the same whatever part of the work is left."""
         steps = [step for step in self.steps if "model" in step.params]
         named = {(s.kind, s.key if s.kind == OWN else s.params["model"]["name"]): s for s in reversed(steps)}
         return frozenset(named.values())
 
     @property
     def builds(self) -> tuple[Step, ...]:
-        """Return the steps that are built before, each once, after those that they need."""
+        """Return the steps that are built first, each once, after the steps that it needs."""
         return tuple(dict.fromkeys(build for step in self.steps for build in _builds(step)))
 
 
@@ -166,13 +166,13 @@ class Identities:
 
     corpora: Mapping[str | None, str]  # hash of what is searched, by chunking
     chunkings: Mapping[str, str] = field(default_factory=dict)  # name of a chunking, by its chunker as JSON
-    models: Mapping[str, JsonMap] = field(default_factory=dict)  # what could change its results
-    full_dims: Mapping[tuple[str, int], int] = field(default_factory=dict)  # what a corpus is embedded at
+    models: Mapping[str, JsonMap] = field(default_factory=dict)  # all that could change a model's results
+    full_dims: Mapping[tuple[str, int], int] = field(default_factory=dict)  # a corpus's embedding dimension
     versions: Mapping[str, JsonMap] = field(default_factory=dict)  # versions of the engines, by kind of step
-    names: str = ""  # hash of the names that the questions hold
+    names: str = ""  # hash of the names in the questions
     own: Mapping[str, JsonMap] = field(
         default_factory=dict
-    )  # what could change answers of one's own pipelines
+    )  # all that could change a custom pipeline's answers
 
     def chunking(self, spec: JsonMap) -> str | None:
         """Return the chunking that a stack searches."""
@@ -208,11 +208,11 @@ def vectors_step(spec: JsonMap, names: Identities) -> Step:
 
 
 def index_step(spec: JsonMap, names: Identities) -> Step:
-    """Return vector index of a dense or hybrid stack; those that differ in how they are searched share it."""
+    """Return the vector index of a dense or hybrid stack; stacks that only search it differently share it."""
     built, _ = parted(spec["index"], spec.get("index_params"))
     params = {"name": spec["index"], "metric": spec.get("metric", "cosine"), "params": built}
     if is_existing(spec["index"], params["params"]):
-        # What is there is searched as it is: nothing is embedded for it.
+        # An existing table is searched as it is: nothing is embedded for it.
         there = {"corpus": names.corpora[names.chunking(spec)], "dim": spec["dim"]}
         return Step("index", {**params, **there})
     return Step("index", {**params, **_versions(names, "index")}, (vectors_step(spec, names),))
@@ -225,7 +225,7 @@ def bm25_step(spec: JsonMap, names: Identities) -> Step:
 
 
 def own_step(spec: JsonMap, names: Identities) -> Step:
-    """Return the one step of a stack that is somebody's own pipeline."""
+    """Return the one step of a stack that is a custom pipeline."""
     model = {"name": spec["name"], **names.own[spec["name"]]}
     options = {"params": dict(spec.get("params", {})), "depth": int(spec["candidates"])}
     return Step(OWN, {"model": model, **options, "corpus": names.corpora[names.chunking(spec)]})
@@ -283,7 +283,7 @@ def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
 
 
 def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
-    """Return the step that ranks what the pool is taken from, and all steps up to it."""
+    """Return the step whose ranking the pool is taken from, and all steps up to it."""
     rewrite = spec.get("rewrite", NONE)
     if rewrite == NONE:
         return _searched(spec, names, ())
@@ -325,7 +325,7 @@ def _typed(spec: JsonMap, names: Identities) -> dict[str, Any]:
 def _rerank_depths(
     stacks: Sequence[Stack], names: Identities, deepest: frozenset[str]
 ) -> dict[tuple[Step, str], int]:
-    """Return per pool and reranker that is asked once: its deepest K."""
+    """Return the deepest K for each pool and reranker that is asked only once."""
     depths: dict[tuple[Step, str], int] = {}
     for stack in stacks:
         reranker = stack.spec.get("reranker", NONE)

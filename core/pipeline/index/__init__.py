@@ -1,6 +1,6 @@
 """Dense retrieval: vector indexes of several kinds behind one interface.
 
-Those of `INDEXES` live in memory, by faiss; those of `ENGINES` in a database.
+Kinds in `INDEXES` are kept in memory by faiss, kinds in `ENGINES` in a database.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ENGINES: Mapping[str, type[DatabaseIndex]] = MappingProxyType(
     loaded("clq.indexes", subclass_of(DatabaseIndex), INDEXES)
 )
-"""Indexes that a database keeps, by name."""
+"""Indexes that databases keep, by name."""
 INDEX_NAMES = (*INDEXES, *ENGINES)
 
 
@@ -77,7 +77,7 @@ def index_options(
 
 
 def expected_bytes(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> int:
-    """Return about how many bytes an index will take, without building it."""
+    """Return the approximate size of an index in bytes, without building it."""
     return kind_of(name).expected_bytes(options, dim=dim, passages=passages)
 
 
@@ -101,7 +101,7 @@ def parted(name: str, options: JsonMap | None = None) -> tuple[JsonMap, JsonMap]
     """Split options into those that identify a built index and those that only change how it is searched.
 
     Returns:
-        The first and the second; indexes that share the first are one.
+        Both groups; indexes with equal options of the first group are one.
     """
     given = dict(options or {})
     later = () if is_existing(name, given) else kind_of(name).searching
@@ -112,7 +112,7 @@ def parted(name: str, options: JsonMap | None = None) -> tuple[JsonMap, JsonMap]
 def obstacles(name: str, options: JsonMap | None = None) -> Iterator[ClqError]:
     """Yield why an index cannot be used here.
 
-    A package, or the variable that holds its address, is missing.
+    The reason is a missing package, or a missing variable with its address.
     """
     kind = kind_of(name)
     if not isinstance(kind, Engine):
@@ -138,7 +138,7 @@ def make_index(
     """Build an index of any kind; see `core.pipeline.index.dense.make_index`.
 
     Args:
-        place: Where a database keeps it; needed for those kinds only.
+        place: Its place in a database; needed for those kinds only.
     """
     kind_of(name)
     if name not in ENGINES or place is None:
@@ -151,8 +151,8 @@ def use_index(name: str, metric: str, params: JsonMap, *, place: Place, dim: int
     """Search an existing table.
 
     Args:
-        place: Where its folder is, and the passages that it holds.
-        dim: Dimensions of the vectors that it is asked with.
+        place: Its folder, and the passages that it holds.
+        dim: Dimensions of the query vectors.
 
     Raises:
         InputError: If there is no such table or column, or it has another dimension.
@@ -163,10 +163,10 @@ def use_index(name: str, metric: str, params: JsonMap, *, place: Place, dim: int
 
 
 def load_index(path: Path, *, ids: Sequence[str] = ()) -> DenseIndex | DatabaseIndex:
-    """Open what `save` of an index wrote.
+    """Open an index written by its `save`.
 
     Args:
-        ids: The passages of a table that was there before.
+        ids: The passages of an existing table.
     """
     about = about_folder(path, dense.KIND, outside.KIND)
     if about["kind"] == dense.KIND:

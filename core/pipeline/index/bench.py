@@ -1,8 +1,8 @@
-"""Recall and speed of an index, at depths, search efforts and numbers of clients.
+"""Measures recall and speed of an index, at several depths, search efforts and numbers of clients.
 
-Every client is a thread that asks one vector at a time and waits for the answer, over a connection of its
-own if the engine has those; latencies are of single searches, queries per second of all
-clients together. Recall is against the exact neighbours, counted by one client.
+Every client is a thread that asks one vector at a time and waits for the answer, over a separate connection
+if the engine has connections; latencies are those of single searches, queries per second those of all clients
+together. Recall is against the exact neighbours, counted by one client.
 """
 
 from __future__ import annotations
@@ -44,41 +44,41 @@ RECALL, P50, P95, P99, QPS = "recall", "p50_ms", "p95_ms", "p99_ms", "queries_pe
 BUILD, BYTES = "build_s", "bytes"
 PERCENTILES: Mapping[str, float] = {P50: 50.0, P95: 95.0, P99: 99.0}
 TAIL: Mapping[str, int] = {P50: 1, P95: 20, P99: 100}
-"""Searches that a percentile takes at least."""
+"""Minimum number of searches for each percentile."""
 _COLUMNS = ("value", "low", "high", "n")
 SEARCHES = 400
-"""Searches of one point at least, so that the tail means something."""
+"""Minimum number of searches per point, so that the tail means something."""
 Index = DenseIndex | DatabaseIndex
 Figure = tuple[float, float | None, float | None, int]
-"""A value, its interval where there is one, and the number of queries or searches behind it."""
+"""A value, its interval if there is one, and the number of queries or searches behind it."""
 Figures = dict[str, Figure]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Depths, search efforts and numbers of clients that an index is asked with."""
+    """Depths, search efforts and numbers of clients to measure an index with."""
 
-    ks: Sequence[int] = (10, 100)  # how many neighbours
-    # what a search looks at: ef of a graph, probes of lists; an index without either has one row
+    ks: Sequence[int] = (10, 100)  # numbers of neighbours
+    # search effort: ef of a graph, probes of lists; an index without either has one row
     efforts: Sequence[int] = (16, 64, 256)
-    clients: Sequence[int] = (1, 4, 16)  # how many ask at once
-    seconds: float = 1.0  # how long they do so at least
+    clients: Sequence[int] = (1, 4, 16)  # numbers of concurrent clients
+    seconds: float = 1.0  # minimum duration of each measurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One index, asked in one way."""
+    """One index, measured in one way."""
 
     index: str  # its kind
-    params: JsonMap  # its options that are not the defaults, without the effort of a search
-    effort: int | None  # what a search looks at; None if the index knows no effort
-    k: int  # how many neighbours were asked for
-    clients: int  # how many asked at once
-    figures: Mapping[str, Figure]  # what was measured
+    params: JsonMap  # its options other than the defaults, without the search effort
+    effort: int | None  # the search effort; None if the index has none
+    k: int  # number of neighbours requested
+    clients: int  # number of concurrent clients
+    figures: Mapping[str, Figure]  # the measurements
 
     @property
     def condition(self) -> str:
-        """Return, as JSON, how it differs from other points."""
+        """Return, as JSON, what distinguishes it from other points."""
         built = {"index": self.index, "params": dict(self.params), "effort": self.effort}
         return canonical_json({**built, "k": self.k, "clients": self.clients})
 
@@ -94,17 +94,17 @@ def bench(
     ids: Sequence[str] = (),
     doing: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Point]:
-    """Build every index and ask it everything.
+    """Build every index, and measure it in every way.
 
     Args:
         kinds: Kinds of index with their options.
-        vectors: What is searched.
-        queries: What is asked.
-        grid: In which ways.
-        folder: For what lies on the disk.
+        vectors: The indexed vectors.
+        queries: The query vectors.
+        grid: The ways to measure.
+        folder: For files on the disk.
         metric: How vectors are compared.
-        ids: The passages of tables that are there, in the order of the vectors.
-        doing: Told what is done next.
+        ids: The passages of existing tables, in the order of the vectors.
+        doing: Told what comes next.
 
     Yields:
         Points as they are measured.
@@ -165,7 +165,7 @@ def _asked(
 
 
 def effort_of(name: str, options: JsonMap) -> str:
-    """Return the option that makes an index search more thoroughly, or ""."""
+    """Return the option for a more thorough search, or "" if an index has none."""
     if not is_ann(name, options):
         return ""
     if name in INDEXES:
@@ -176,7 +176,7 @@ def effort_of(name: str, options: JsonMap) -> str:
 
 
 def refining_of(name: str, options: JsonMap) -> str:
-    """Return the option by which results are rescored, or ""."""
+    """Return the option for rescoring results, or "" if an index has none."""
     return "refine" if effort_of(name, options) and "refine" in options else ""
 
 
@@ -189,7 +189,7 @@ def _mean(recalls: Sequence[float | None]) -> Figure:
 def _timed(
     index: Index, queries: Vectors, k: int, clients: int, *, seconds: float, pool: ThreadPoolExecutor
 ) -> Figures:
-    """Ask with this many clients at once, each of them warm."""
+    """Measure with this many concurrent clients, each of them warmed up."""
     searches = max(len(queries), SEARCHES)
     numbers, start = count(), threading.Barrier(clients)
 
@@ -199,7 +199,7 @@ def _timed(
             index.search(queries[0], k)
             start.wait()
         except BaseException:
-            start.abort()  # nobody waits for a client that failed
+            start.abort()  # nobody waits for a failed client
             raise
         first = end = perf_counter()
         while (number := next(numbers)) < searches or end - first < seconds:
@@ -220,12 +220,12 @@ def _timed(
 
 
 def frame_of(points: Sequence[Point], *, collection_id: str, source: str, dim: int) -> pl.DataFrame:
-    """Return the rows of the table "diagnostics" of points.
+    """Return points as rows of the table "diagnostics".
 
     Args:
-        points: What was measured.
+        points: The measured points.
         collection_id: The collection they are stored under.
-        source: What made the vectors: a model, or "random".
+        source: The origin of the vectors: a model, or "random".
         dim: Dimensions of the vectors.
     """
     of_all = {"collection_id": collection_id, "diagnosis": DIAGNOSIS, "embedder": source, "dim": dim}

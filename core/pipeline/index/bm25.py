@@ -1,8 +1,8 @@
-"""Sparse retrieval: BM25 in the Lucene variant, by bm25s.
+"""Sparse retrieval: BM25 in the Lucene variant, computed by bm25s.
 
-score(q, d) = Σ over t in q: ln(1 + (N − n + ½) / (n + ½)) · f / (f + k1·(1 − b + b·|d| / mean |d|)),
-with f the count of t in d, n the passages that hold t, N all passages (Kamphuis et al., ECIR 2020). A term
-that stands twice in the query counts twice.
+score(q, d) = Σ over t in q: ln(1 + (N − n + ½) / (n + ½)) · f / (f + k1·(1 − b + b·|d| / mean |d|)), with f
+the count of t in d, n the number of passages with t, N that of all passages (Kamphuis et al., ECIR 2020). A
+term that occurs twice in the query counts twice.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Bm25Index:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the postings and of the vocabulary's text."""
+        """Size in bytes of the postings and of the vocabulary's text."""
         postings = sum(int(self._index.scores[name].nbytes) for name in _ARRAYS)
         return postings + sum(len(term.encode()) for term in self._index.vocab_dict)
 
@@ -98,7 +98,7 @@ class Bm25Index:
         loaded._analyzer = Analyzer(about["language"])
         loaded._index = _Index.load(path, mmap=True, show_progress=False)
         scores = loaded._index.scores
-        # As plain views of the mapped files: slicing a memmap costs microseconds that a query would pay.
+        # As plain views of the mapped files: slicing a memmap would add microseconds to each query.
         scores.update({name: np.asarray(scores[name]) for name in _ARRAYS})
         loaded.build_s = about["build_s"]
         return loaded
@@ -112,14 +112,14 @@ def make_bm25(texts: Sequence[str], options: JsonMap | None = None) -> Bm25Index
 
 
 class _Corpus(NamedTuple):
-    """The pair that `bm25s.BM25.index` takes apart: it hands `ids` to `build_index_from_ids`."""
+    """The pair that `bm25s.BM25.index` unpacks and passes to `build_index_from_ids`."""
 
     ids: Terms
     vocab: dict[str, int]
 
 
 class _Index(bm25s.BM25):  # type: ignore[misc]  # the package has no types
-    """bm25s with another way of building: over arrays at once, some ten times as fast, to the same bits."""
+    """bm25s with a different build: over arrays at once, some ten times as fast, with identical bits."""
 
     def build_index_from_ids(
         self, unique_token_ids: Sequence[int], corpus_token_ids: Terms, **_progress: bool

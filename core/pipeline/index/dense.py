@@ -32,12 +32,12 @@ from core.records import JsonMap
 
 if TYPE_CHECKING:
     import faiss
-else:  # which stored results do without
+else:  # not needed for stored results
     faiss = later("faiss")
 
 _SPARE = 8
 _ROUNDING = 2.0**-22
-"""Rounding of a float32 sum of products, per square root of its terms and relative to their size."""
+"""Rounding error of a float32 sum of products, per square root of its terms and relative to their size."""
 
 
 class ExactSearch:
@@ -60,8 +60,8 @@ class ExactSearch:
         return hits
 
     def _reaching(self, query: Vectors, score: float, k: int) -> Hits:
-        """Return the best k of all passages that have this score or a better one."""
-        radius = np.nextafter(np.float32(score), -np.inf, dtype=np.float32)  # which faiss leaves out
+        """Return the best k of all passages with at least this score."""
+        radius = np.nextafter(np.float32(score), -np.inf, dtype=np.float32)  # which faiss excludes
         _, _, positions = self._index.range_search(query, float(self._sign * radius))
         positions = np.sort(positions)[np.newaxis]
         return top_k(positions[0], self._sign * self._values(query, positions)[0], k)
@@ -83,10 +83,10 @@ class ExactSearch:
 
 
 def ann_recall(hits: Hits, exact_hits: Hits, k: int) -> float | None:
-    """Return recall@K of an approximate search against the exact one.
+    """Return the recall@K of an approximate search against the exact one.
 
     Passages count by identity: of two with equal scores only the one that the exact search ranks is a match,
-    since codes do not tell whether their scores are equal.
+    since compressed codes do not show whether scores are equal.
     """
     wanted = exact_hits.passages[:k]
     if not len(wanted):
@@ -103,8 +103,8 @@ _SEED = 0
 class DenseIndex:
     """A vector index; `make_index` builds one and `load_index` opens one.
 
-    Approximate kinds order equal scores by the corpus among what they found; the flat kind also decides a
-    tie at the cut so.
+    Approximate kinds order the equal scores they found by corpus position; the flat kind also decides ties at
+    the cut in this way.
     """
 
     def __init__(
@@ -122,19 +122,19 @@ class DenseIndex:
 
     @property
     def parameters(self) -> JsonMap:
-        """Return the options that the index was built and is searched with, for the manifest."""
+        """Return the options for building and searching the index, for the manifest."""
         return {"metric": self.metric, **self._options}
 
     @cached_property
     def size_bytes(self) -> int:
-        """Size of the index when serialised."""
+        """Size of the serialised index."""
         parts: list[int] = []
         counter = faiss.PyCallbackIOWriter(lambda part: parts.append(len(part)))  # type: ignore[attr-defined]
         faiss.write_index(self._index, counter)
         return sum(parts)
 
     def with_options(self, options: JsonMap) -> DenseIndex:
-        """Return the same index, searched in another way."""
+        """Return the same index with other search options."""
         return DenseIndex(
             self._index,
             self._kind,
@@ -187,7 +187,7 @@ class DenseIndex:
             hits = top_k_rows(positions, values if self._sign > 0 else -values, depth)
         if self.metric != "l2":
             return hits
-        # faiss gives squared distances; rounding can take that of equal vectors below zero.
+        # faiss gives squared distances; rounding can make the distance of equal vectors negative.
         return [Hits(hit.passages, -np.sqrt(np.maximum(-hit.scores, 0.0))) for hit in hits]
 
     def _search_parameters(self, depth: int) -> faiss.SearchParameters | None:
@@ -196,7 +196,7 @@ class DenseIndex:
             looked_at = whole(self._options, effort)
             if effort == "nprobe":
                 told = faiss.SearchParametersIVF(nprobe=looked_at)  # type: ignore[call-arg]  # a wrong stub
-            else:  # a walk cannot return more than it looks at; the stubs lack its class
+            else:  # a walk cannot return more than it visits; the stubs lack its class
                 told = faiss.SearchParametersHNSW(efSearch=max(looked_at, depth))  # type: ignore[attr-defined]
             self._of_depth[depth] = told
         return self._of_depth.get(depth)
@@ -212,8 +212,8 @@ def make_index(
 ) -> DenseIndex:
     """Build an index of a registered kind.
 
-    The vectors are read, scaled and added in blocks: they may be a memory-mapped file, and beside the index
-    little memory is taken. On several threads a graph grows in an order that differs from time to time.
+    The vectors are read, scaled and added in blocks: they may be a memory-mapped file, and little memory is
+    used besides the index. On several threads the order in which a graph grows varies.
     """
     check_metric(metric)
     count, dim = vectors.shape
@@ -254,7 +254,7 @@ def _unusable(path: Path) -> InputError:
 
 
 def _reserve(index: faiss.Index, count: int) -> None:
-    """Take the memory for all vectors at once: growing would copy them and for a moment hold them twice."""
+    """Reserve memory for all vectors at once, as growing would copy them and briefly hold them twice."""
     kept = faiss.downcast_index(index.storage) if isinstance(index, faiss.IndexHNSW) else index
     if isinstance(kept, faiss.IndexFlatCodes):
         kept.codes.resize(count * kept.code_size)
@@ -262,7 +262,7 @@ def _reserve(index: faiss.Index, count: int) -> None:
 
 
 class _Corpus:
-    """The vectors to index, scaled to unit length or as they are, read block by block."""
+    """The vectors to index, scaled to unit length or unchanged, read block by block."""
 
     def __init__(self, vectors: Vectors, *, scale: bool) -> None:
         self._vectors = vectors
@@ -271,7 +271,7 @@ class _Corpus:
         self.longest = 1.0 if scale else float(lengths.max())
 
     def blocks(self) -> Iterator[Vectors]:
-        """Yield all of them, in order; a block may be overwritten by the next."""
+        """Yield all vectors, in order; a block may be overwritten by the next."""
         if self._lengths is None:
             yield from blocks(self._vectors)
             return
@@ -282,12 +282,12 @@ class _Corpus:
             done += len(block)
 
     def extremes(self) -> Vectors:
-        """Return the smallest and largest value of each dimension [2, dim]: all that 8-bit scaling learns."""
+        """Return the minimum and maximum of each dimension [2, dim], all that 8-bit scaling learns."""
         pairs = np.concatenate([np.stack([b.min(axis=0), b.max(axis=0)]) for b in self.blocks()])
         return np.stack([pairs.min(axis=0), pairs.max(axis=0)])
 
     def sample(self, size: int) -> Vectors:
-        """Return at most `size` of them, drawn with a fixed seed."""
+        """Return at most `size` vectors, drawn with a fixed seed."""
         count = len(self._vectors)
         rows = np.sort(np.random.default_rng(_SEED).permutation(count)[:size])
         drawn = np.ascontiguousarray(self._vectors[rows], dtype=np.float32)

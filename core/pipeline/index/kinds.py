@@ -1,4 +1,4 @@
-"""The kinds of vector index, in memory and in databases: what each is, what can be set, what it needs."""
+"""The kinds of vector index, in memory and in databases: what each is, its options, and what it needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from core.records import JsonMap
 
 if TYPE_CHECKING:
     import faiss
-else:  # which stored results do without
+else:  # not needed for stored results
     faiss = later("faiss")
 
 METRICS = ("cosine", "ip", "l2")
@@ -28,18 +28,18 @@ METRICS = ("cosine", "ip", "l2")
 
 * cosine: vectors are scaled to unit length in the index (the vectors given are not changed); the score is the
   inner product, -1 to 1. A vector of zeros has cosine 0 with everything.
-* ip: the inner product of the vectors as they are. Between vectors of different lengths the long ones win
-  whatever they say; a model that lacked normalisation fell from 52 % to 12 % Recall@5 that way (thesis on RAG
-  methods, §7.2.3 and Table 7.1). So it is refused for them, unless their model was trained for it and that is
-  said.
-* l2: the Euclidean distance, with a minus: higher is better here, too.
+* ip: the inner product of the vectors as they are. Among vectors of different lengths the long ones win
+  whatever they mean; a model without normalisation fell from 52 % to 12 % Recall@5 that way (thesis on RAG
+  methods, §7.2.3 and Table 7.1). So it is refused for them, unless their model is declared to be trained for
+  it.
+* l2: the negative Euclidean distance, so that higher is better here, too.
 """
 
 BLOCK_ROWS = 65_536
-"""Vectors that are read, scaled and added at once: a small share of what stays on disk."""
+"""Number of vectors read, scaled and added at once: a small share of what stays on disk."""
 
 _UNIT_TOLERANCE = 0.005
-"""How far from 1 the length of a normalised vector may be; vendors send rounded numbers."""
+"""Tolerance around 1 for the length of a normalised vector, as vendors send rounded numbers."""
 
 
 def check_metric(
@@ -62,7 +62,7 @@ def check_metric(
 
 
 def _require_unit(lengths: NDArray[np.float32], where: str) -> None:
-    # Texts without content are zero vectors; they are never neighbours.
+    # Texts without content are zero vectors, which are never neighbours.
     off = (lengths > 0) & (np.abs(lengths - 1) > _UNIT_TOLERANCE)
     if off.any():
         share = f"{np.count_nonzero(off):,} of {len(lengths):,} vectors are not normalised"
@@ -85,7 +85,7 @@ def blocks(vectors: Vectors) -> Iterator[Vectors]:
 
 
 def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float32]:
-    """Return euclidean length of every row."""
+    """Return the Euclidean length of every row."""
     with np.errstate(over="ignore"):  # a length beyond float32 is refused below
         parts = [np.sqrt(np.linalg.vecdot(block, block)) for block in blocks(vectors)]
     lengths: NDArray[np.float32] = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -100,17 +100,17 @@ def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float3
 
 
 def unit(block: Vectors, lengths: NDArray[np.float32], *, out: Vectors | None = None) -> Vectors:
-    """Return scaled copies [n, dim] of rows of these lengths, put into `out` if given; zeros stay zeros."""
+    """Return copies [n, dim] of rows scaled by these lengths, in `out` if given; zeros stay zeros."""
     divisors = lengths if lengths.all() else np.where(lengths > 0, lengths, np.float32(1))
     return np.divide(block, divisors[:, np.newaxis], out=out, dtype=np.float32)
 
 
 POINTS_PER_CENTROID = 39
-"""Training vectors that k-means wants for each centroid (the limit below which faiss warns)."""
+"""Training vectors per centroid that k-means needs (the limit below which faiss warns)."""
 
 
 class Training(Enum):
-    """A kind's learning from the vectors before it takes them."""
+    """What a kind learns from the vectors before it adds them."""
 
     NONE = "nothing"
     RANGE = "smallest and largest value per dimension"
@@ -123,13 +123,13 @@ class Kind(Method):
 
     make: Callable[[int, int, Options], faiss.Index]  # empty, of a dimension and metric
     vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension
-    training: Training = Training.NONE  # what it learns first
-    exact: bool = False  # whether it compares every vector as it was given
-    effort: str = ""  # the option that says how much a search looks at; empty if all is looked at
+    training: Training = Training.NONE  # its prior learning
+    exact: bool = False  # whether it compares every original vector
+    effort: str = ""  # the option for the search effort; empty if all is searched
 
     @property
     def searching(self) -> tuple[str, ...]:
-        """Options that change a search and not what is built."""
+        """Options that change the search and not the built index."""
         return (self.effort,) if self.effort else ()
 
     def read(
@@ -146,12 +146,12 @@ class Kind(Method):
         return read
 
     def variables(self) -> set[str]:
-        """Return the engine's own environment variables, whose use needs no permission."""
+        """Return the environment variables that belong to the engine, which need no permission."""
         usual = {str(param.default) for param in self.options if param.name == "url_env" and param.default}
         return usual | {f"{self.name.upper()}_URL", f"{self.name.upper()}_API_KEY"}
 
     def expected_bytes(self, given: JsonMap | None, *, dim: int, passages: int) -> int:
-        """Return about how many bytes an index will take, without building it."""
+        """Return the approximate size of an index in bytes, without building it."""
         read = self.read(given, dim=dim, passages=passages)
         learned = 4 * dim * sum(_centroids(read).values()) or 8 * dim
         rotation = 4 * dim * dim if self.name == "opq" else 0
@@ -170,7 +170,7 @@ def _pq(dim: int, metric: int, options: Options) -> faiss.Index:
 def _opq(dim: int, metric: int, options: Options) -> faiss.Index:
     rotation = faiss.OPQMatrix(dim, whole(options, "m"))
     rotation.niter = whole(options, "rounds")
-    # It learns with a quantiser of eight bits unless it is given another, which it does not keep alive.
+    # It learns with an eight-bit quantiser unless it is given another one, which it does not keep alive.
     quantiser = faiss.ProductQuantizer(dim, whole(options, "m"), whole(options, "nbits"))
     rotation.pq = quantiser
     rotation.referenced_objects = [quantiser]  # type: ignore[attr-defined]
@@ -191,14 +191,14 @@ def _coarse(dim: int, metric: int) -> faiss.Index:
 
 
 def _lists(index: faiss.IndexIVF) -> faiss.Index:
-    index.cp.min_points_per_centroid = 1  # what is too few was refused before, and one list needs none
+    index.cp.min_points_per_centroid = 1  # too few vectors were refused before, and one list needs none
     return index
 
 
 def _links(options: Options) -> float:
-    """Return bytes of the graph per vector.
+    """Return the bytes of the graph per vector.
 
-    2 M links at the ground, M at each level above, and their places.
+    There are 2 M links at the ground level, M at each level above, and their offsets.
     """
     m = whole(options, "M")
     return 4 * (2 * m + m / (m - 1)) + 12
@@ -222,7 +222,7 @@ _GRAPH = (
     ),
 )
 _ID = 8
-"""Bytes by which a list names each of its vectors."""
+"""Bytes per vector for its id in a list."""
 _TRAIN = Param(
     name="train", default=65_536, low=1, high=10_000_000, text="Vectors to learn from, a seeded sample."
 )
@@ -345,7 +345,7 @@ def _parts(asked: int, dim: int, name: str) -> int:
 
 
 def _centroids(options: Options) -> dict[str, int]:
-    """Return how many centroids are learned for each part and for the lists, by the option that says so."""
+    """Return the numbers of centroids learned for the parts and for the lists, by the option that sets it."""
     bits = {"nbits": 1 << whole(options, "nbits")} if "nbits" in options else {}
     return bits | ({"lists": whole(options, "lists")} if "lists" in options else {})
 
@@ -377,14 +377,14 @@ _COLUMNS = ("id", "vector", "text")
 class Engine(Method):
     """A database that keeps vectors."""
 
-    title: str  # what people call it
-    package: str  # what it is reached by
-    requirements: str  # the file that installs that
-    example: str  # of an address
-    schemes: tuple[str, ...]  # that an address may begin with
+    title: str  # its display name
+    package: str  # the package that connects to it
+    requirements: str  # the requirements file that installs it
+    example: str  # an example address
+    schemes: tuple[str, ...]  # valid schemes of an address
     vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension, rows and index
     folder: bool = False  # whether it works on a folder if no address is given
-    searching: tuple[str, ...] = ("exact",)  # options that change a search and not what is built
+    searching: tuple[str, ...] = ("exact",)  # options that change the search and not the built index
 
     def read(
         self, given: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
@@ -394,7 +394,7 @@ class Engine(Method):
         where = f"index {self.name}"
         stated = {name: value for name, value in (given or {}).items() if value != ""}
         read = read_options(self.options, stated, where=where)
-        if not read["table"]:  # the columns of a table that is built have names of its own
+        if not read["table"]:  # the columns of a built table have fixed names
             read |= {param.name: param.default for param in self.options if param.name in _COLUMNS}
         if not (read["url_env"] or self.folder):
             raise InputError("No address is given.", where=where, do='Name its variable: url_env = "…".')
@@ -405,12 +405,12 @@ class Engine(Method):
         return read
 
     def variables(self) -> set[str]:
-        """Return the engine's own environment variables, whose use needs no permission."""
+        """Return the environment variables that belong to the engine, which need no permission."""
         usual = {str(param.default) for param in self.options if param.name == "url_env" and param.default}
         return usual | {f"{self.name.upper()}_URL", f"{self.name.upper()}_API_KEY"}
 
     def expected_bytes(self, given: JsonMap | None, *, dim: int, passages: int) -> int:
-        """Return about how many bytes an index will take, without building it."""
+        """Return the approximate size of an index in bytes, without building it."""
         return int(passages * self.vector_bytes(dim, self.read(given)))
 
 

@@ -1,4 +1,4 @@
-"""A vector index that a database keeps: what the engines share, so that each file holds only its own words.
+"""A vector index in a database: all that the engines share, so that each file has only its own dialect.
 
 An engine either builds a separate table from the vectors of an evaluation, or searches an existing one
 (the option `table`) without copying it. Its location comes from an environment variable (the option
@@ -39,9 +39,9 @@ _SECRET = re.compile(r"[^\s:/@?&=;,]{3,}")
 class Place(NamedTuple):
     """Location of an index."""
 
-    folder: Path  # for what lies here
-    table: str  # the name of a table that is built
-    ids: Sequence[str] = ()  # the passages of a table that is there, in the order in which hits count them
+    folder: Path  # for local files
+    table: str  # the name of a table to build
+    ids: Sequence[str] = ()  # the passages of an existing table, by the position that hits refer to
     texts: pl.Series | None = None  # their texts, for engines that search them too
 
 
@@ -50,7 +50,7 @@ class Facts(NamedTuple):
 
     dim: int  # dimensions of the vectors
     passages: int  # vectors
-    size: int | None  # bytes of rows and index; None if the engine does not tell
+    size: int | None  # bytes of rows and index; None if the engine does not report it
 
 
 Found = Sequence[tuple[Any, float]]
@@ -71,17 +71,17 @@ class DatabaseIndex(ABC):
 
     def _take(self, options: Options) -> None:
         self._options = options
-        self.existing = bool(options["table"])  # whether the table was there before
+        self.existing = bool(options["table"])  # whether the table existed before
         self.table = str(options["table"] or self._place.table)
         self._id, self._vector = str(options["id"]), str(options["vector"])
         self.remote = bool(options["url_env"])  # whether another process answers
 
     @classmethod
     def build(cls, place: Place, vectors: Vectors, metric: str, options: Options) -> Self:
-        """Make a new table of vectors, each under its position, and its index."""
+        """Create a table of vectors, each under its position, and its index."""
         index = cls(place, metric, options)
-        row_lengths(vectors)  # refuses what is not finite
-        address(cls.engine, options)  # refuses what is none, before a package is asked for
+        row_lengths(vectors)  # refuses infinite and missing numbers
+        address(cls.engine, options)  # refuses an invalid address before a package is needed
         started = perf_counter()
         with index.saying("build the index"):
             index._create(vectors)
@@ -95,28 +95,28 @@ class DatabaseIndex(ABC):
 
     @classmethod
     def load(cls, path: Path, about: JsonMap, ids: Sequence[str] = ()) -> Self:
-        """Open what `save` wrote about."""
+        """Open the table that `save` recorded."""
         options = cls.engine.read(about["options"])
         index = cls(Place(path.parent, about["table"], ids), about["metric"], options)
         index.build_s = about["build_s"]
         return index._looked(about["dim"])
 
     def with_options(self, options: JsonMap) -> Self:
-        """Return the same table, searched in another way."""
-        other = copy(self)  # over the same connections, which end with the first
+        """Return the same table with other search options."""
+        other = copy(self)  # over the same connections, which close with the first
         other._first = self
         other._take(self.engine.read({**self._options, **options}))
         return other
 
     def drop(self) -> None:
-        """Take the table away, if this made it."""
+        """Drop the table if this object created it."""
         if not self.existing:
             with self.saying("take the table away"):
                 self._drop()
 
     @abstractmethod
     def _drop(self) -> None:
-        """Take the table away."""
+        """Drop the table."""
 
     @abstractmethod
     def _create(self, vectors: Vectors) -> None:
@@ -124,11 +124,11 @@ class DatabaseIndex(ABC):
 
     @abstractmethod
     def _look(self) -> Facts:
-        """Ask the table what it is."""
+        """Ask the engine for the table's facts."""
 
     @abstractmethod
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
-        """Ask for the nearest of one vector; the query's text is for engines that search that too."""
+        """Ask for the nearest neighbours of one vector; engines that also search text get the query text."""
 
     def _problem(self, error: Exception) -> ClqError | None:
         """Translate a driver's error, or return None to keep its own words."""
@@ -137,12 +137,12 @@ class DatabaseIndex(ABC):
 
     @property
     def _stated(self) -> Options:
-        """The options that are not empty, as they can be read again."""
+        """The options that are not empty, in a form that can be read again."""
         return {name: value for name, value in self._options.items() if value != ""}
 
     @property
     def parameters(self) -> JsonMap:
-        """Return the options that it was built and is searched with, for the manifest; never an address."""
+        """Return the options for building and searching it, for the manifest; never an address."""
         return {"metric": self.metric, **self._stated}
 
     def __len__(self) -> int:
@@ -190,7 +190,7 @@ class DatabaseIndex(ABC):
 
     @cached_property
     def driver(self) -> ModuleType:
-        """The package that the engine is reached by."""
+        """The package that connects to the engine."""
         return self._package(self.engine.package)
 
     def _package(self, name: str) -> ModuleType:
@@ -266,32 +266,32 @@ class DatabaseIndex(ABC):
 
 
 def bytes_of(folder: Path) -> int:
-    """Add up the sizes of a folder's files."""
+    """Add up the sizes of the files in a folder."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def numbered(vectors: Vectors) -> Iterator[tuple[int, Vectors]]:
-    """Yield blocks of vectors with the position of their first, as float32."""
+    """Yield blocks of vectors as float32, with the position of their first vector."""
     for number, block in enumerate(blocks(vectors)):
         yield number * BLOCK_ROWS, block
 
 
 ALLOW = "CLQ_ALLOW_ENV"
-"""Variables that specifications may name as an index's address or key besides its engine's own, with blanks
-between them; whoever runs the program sets it, for a specification may come from anybody."""
+"""Variables that specifications may name as an index's address or key besides its engine's own, separated by
+blanks; only whoever runs the program sets it, as a specification may come from anybody."""
 
 
 def secret(engine: Engine, options: Options) -> str | None:
-    """Return the API key that an environment variable holds, or None if none is named."""
+    """Return the API key in an environment variable, or None if no variable is named."""
     variable = str(options.get("key_env", ""))
     return _variable(engine, variable, "Set it to the API key.") if variable else None
 
 
 def address(engine: Engine, options: Options) -> str:
-    """Return the address that an environment variable holds, or "" if none is named.
+    """Return the address in an environment variable, or "" if no variable is named.
 
     Raises:
-        InputError: If the variable may not be named, is not set, or holds no address of this engine.
+        InputError: If the variable may not be named, is not set, or is no address of this engine.
     """
     variable = str(options["url_env"])
     if not variable:
@@ -326,7 +326,7 @@ def _variable(engine: Engine, variable: str, do: str) -> str:
 
 
 def without_secrets(words: str, url: str) -> str:
-    """Take every part of an address out of a text."""
+    """Remove every part of an address from a text."""
     for part in sorted(set(_SECRET.findall(url)), key=len, reverse=True):
         words = words.replace(part, "…")
     return words

@@ -1,4 +1,4 @@
-"""Folders that hold a saved index, checked before they are read."""
+"""Folders with a saved index, checked before they are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ABOUT = "about.json"
 def new_folder(path: Path, kind: str, about: JsonMap) -> Iterator[Path]:
     """Yield a folder to write into, for `about_folder`.
 
-    It takes its name when the block ends without an error.
+    It gets its final name when the block ends without an error.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as draft:

@@ -1,12 +1,12 @@
-"""How text becomes the terms that BM25 counts, of one text and of a whole corpus.
+"""Splits texts, singly or as a whole corpus, into the terms that BM25 counts.
 
 Words are runs of two or more letters, digits or underscores, in lower case, Unicode NFC. An apostrophe ends a
-word, so French and Italian elisions ("l'eau", "qu'il", "dell'acqua") fall apart into the article, which is a
-stop word or has one letter, and the word itself. Scripts that write no spaces are not segmented.
+word, so French and Italian elisions ("l'eau", "qu'il", "dell'acqua") are split into the article, which is a
+stop word or a single letter, and the word itself. Scripts without spaces are not segmented.
 
 Accents: the Snowball stemmer sees the word as written. In the languages where accents mark a vowel and are
-often left out when typing (French, Spanish, Italian, Portuguese, Dutch, German) they are taken off the stem
-afterwards, so that "élève", "eleve" and "élèves" are one term; ñ stays a letter of its own. In the others
+often left out when typing (French, Spanish, Italian, Portuguese, Dutch, German) they are removed from the
+stem afterwards, so that "élève", "eleve" and "élèves" are one term; ñ stays a separate letter. In the others
 (English, the Scandinavian languages, Turkish, Russian) the stem stays as the stemmer leaves it.
 """
 
@@ -53,8 +53,8 @@ class Language:
 
     stemmer: str | None  # name of a Snowball stemmer; None to keep words as they are
     stop_words: frozenset[str]  # words that aren't terms
-    fold: bool = False  # whether accents are taken off the stems; stop words are then known without them, too
-    spelling: tuple[tuple[str, str], ...] = ()  # what is written otherwise
+    fold: bool = False  # whether stems lose their accents; stop words are then known without them, too
+    spelling: tuple[tuple[str, str], ...] = ()  # spellings to replace
 
 
 def _language(
@@ -71,7 +71,7 @@ def _language(
     return Language(stemmer, stop_words, fold, spelling)
 
 
-# Ligatures of French as typed on most keyboards, and the two letters i of Turkish, which `str.lower` mixes.
+# Ligatures of French as most keyboards type them, and the two letters i of Turkish, which `str.lower` mixes.
 _LIGATURES = (("œ", "oe"), ("Œ", "OE"), ("æ", "ae"), ("Æ", "AE"))
 _TURKISH_I = (("I", "ı"), ("İ", "i"))
 _FRENCH_ARTICLES = "qu jusqu lorsqu puisqu quoiqu"
@@ -96,14 +96,14 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
         "none": Language(None, frozenset()),
     }
 )
-"""Name of a language to what is particular to it; "none" keeps every word as written, in lower case."""
+"""Languages by name; "none" keeps every word as written, in lower case."""
 
 
 class Analyzer:
     """Turns text into terms: words, stop words removed, stemmed.
 
-    The same terms as ``bm25s.tokenize`` with the same stop words and stemmer, one text at a time and without
-    its set-up cost, which would otherwise be part of every query's latency. Several threads may use one.
+    It gives the same terms as ``bm25s.tokenize`` with the same stop words and stemmer, for one text at a time
+    and without its set-up cost, which would add to every query's latency. Threads may share one.
     """
 
     def __init__(self, language: str = "english") -> None:
@@ -117,9 +117,9 @@ class Analyzer:
         return type(self), (self.language,)
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a text before stop words and stemming, in order; may be empty."""
+        """Return the words of a text in order, before stop words and stemming; may be empty."""
         if not text.isascii():
-            text = unicodedata.normalize("NFC", text).replace("\u02bc", "'")  # a letter to Unicode
+            text = unicodedata.normalize("NFC", text).replace("\u02bc", "'")  # which is a letter to Unicode
         for written, meant in self._rules.spelling:
             text = text.replace(written, meant)
         return _WORDS.findall(text.lower())
@@ -129,7 +129,7 @@ class Analyzer:
         return word in self._rules.stop_words
 
     def stems(self, words: Sequence[str]) -> list[str]:
-        """Return the terms of words from `words`, one each."""
+        """Return the terms of words from `words`, one for each."""
         if self._rules.stemmer is None:
             return list(words)
         stems: list[str] = self._stemmer(self._rules.stemmer).stemWords(words)
@@ -143,17 +143,17 @@ class Analyzer:
         return self.stems([word for word in self.words(text) if word not in stop_words])
 
     def _stemmer(self, name: str) -> Stemmer.Stemmer:
-        # A stemmer has state and serves one thread; without its cache it is as fast and always equally so.
+        # A stemmer has state and serves one thread; without its cache it is as fast, and always equally so.
         if not hasattr(self._of_thread, "stemmer"):
             self._of_thread.stemmer = Stemmer.Stemmer(name, 0)
         return self._of_thread.stemmer
 
 
 BLOCK = 20_000
-"""Texts that one task takes."""
+"""Number of texts per task."""
 
 PARALLEL_FROM = 100_000
-"""From how many texts on several processes pay for being started (about a second)."""
+"""Number of texts from which several processes are worth their start (about a second)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +161,8 @@ class Terms:
     """The terms of texts."""
 
     ids: NDArray[np.int32]  # int32 [sum of `lengths`], the terms of all texts, one text after the other
-    lengths: NDArray[np.int64]  # int64 [texts], how many terms each text has
-    vocabulary: dict[str, int]  # term to its number, which counts from 0 in the order of first appearance
+    lengths: NDArray[np.int64]  # number of terms of each text
+    vocabulary: dict[str, int]  # term → its number, which counts from 0 in the order of first appearance
 
 
 _Part = tuple[NDArray[np.int32], NDArray[np.int64], list[str]]

@@ -14,9 +14,9 @@ from core.providers.config import origin
 from core.records import JsonMap
 
 Match = Literal["ids", "places", "headings"]
-"""What a passage may be known by: its id or whole text; also its place or its words; also its heading."""
+"""How a passage may be identified: by its id or whole text; also by place or words; also by its heading."""
 OWN = "own"
-"""The mode of stacks that are somebody's own pipeline; also the kind of their step."""
+"""The mode of stacks that are custom pipelines, and the kind of their step."""
 MAX_K = 10_000
 _CALL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*(\(\))?")
 _SECRET = re.compile(r"(?i)authorization|api[-_]?key|token|secret|cookie|password")
@@ -56,10 +56,10 @@ class Request(_Table):
 
     Attributes:
         method: "GET" sends `query` in the address, "POST" sends `json` as well.
-        path: Added to the address where it does not end so.
-        query: Of the address, key → value.
+        path: Added to the address unless it already ends with it.
+        query: The address's query string, key → value.
         json_: The body, under the key "json".
-        headers: Further ones; a key goes into key_env, not here.
+        headers: Further headers; an API key goes into key_env, not here.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
@@ -79,7 +79,7 @@ class Request(_Table):
 
 
 class Response(_Table):
-    """Paths into a response (JMESPath); all but hits are looked up in each passage or not at all.
+    """Paths (JMESPath) into a response: id to heading into each passage, the others into the whole.
 
     Attributes:
         hits: The passages, best first.
@@ -191,7 +191,7 @@ class OwnStack(_Table):
         return self.call or (self.url or "").partition("?")[0]
 
     def points(self) -> Iterator[dict[str, Scalar]]:
-        """Yield every combination of parameters that runs, in order."""
+        """Yield every combination of parameters to run, in order."""
         values = self.params
         if self.method != "one-factor":
             for point in product(*values.values()):
@@ -204,7 +204,7 @@ class OwnStack(_Table):
                 yield {**first, key: value}
 
     def spec(self, params: Mapping[str, Scalar]) -> JsonMap:
-        """Return the specification of one of its stacks: all that distinguishes it, and no local path."""
+        """Return the specification of one of its stacks: all that distinguishes it, without local paths."""
         where = {"call": self.call} if self.call else {"url": self.place}
         spec: dict[str, Any] = {"mode": OWN, "name": self.name, **where}
         if params:
@@ -214,7 +214,7 @@ class OwnStack(_Table):
         return {**spec, "candidates": self.candidates}
 
     def identity(self) -> JsonMap:
-        """Return everything that could change its answers or how it is asked, as JSON; not its parameters."""
+        """Return all that could change its answers or how it is asked, as JSON, except its parameters."""
         beside = {"params", "method", "name", "usd_per_query", "usd_per_hour", "candidates", "version_cmd"}
         return self.model_dump(mode="json", exclude=beside, exclude_defaults=True, by_alias=True)
 

@@ -1,7 +1,7 @@
-"""Passages that a pipeline cut itself, as a chunking: those that it returned, and the rest of the documents.
+"""Passages that a pipeline cut itself, as a chunking: those it returned, and the rest of the documents.
 
-Only what was returned of them is known. The rest is cut to pieces about as long, so that judged places which
-the pipeline never found count as missed, as they do for any other way of cutting.
+Only the passages that it returned are known. The rest is cut into pieces of similar length, so that judged
+places that the pipeline never found count as missed, as with any other chunking.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def own_chunking(
     """Return the passages of a run as a chunking of the documents.
 
     Args:
-        used: Positions on the shelf of what the run retrieved.
+        used: Positions on the shelf of the passages that the run retrieved.
     """
     short = _OTHERS.sub("-", label).strip("-.")[:_SHORT]
     name = "-".join(filter(None, ("own", short, run_id.removeprefix("r-")[:_HASH])))

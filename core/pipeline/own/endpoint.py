@@ -1,4 +1,4 @@
-"""A pipeline behind an HTTP endpoint: requests by a template, answers read by JMESPath, bounded and timed."""
+"""A pipeline behind an HTTP endpoint: templated requests, answers read by JMESPath, with limits and times."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def presets() -> Mapping[str, JsonMap]:
 
 
 def filled(config: OwnStack) -> OwnStack:
-    """Return the configuration with what its preset says where it says nothing itself.
+    """Return the configuration, filled in from its preset where it has no value itself.
 
     Raises:
         UnknownNameError: If there is no such preset.
@@ -70,10 +70,10 @@ def filled(config: OwnStack) -> OwnStack:
 
 
 def check_endpoint(config: OwnStack) -> None:
-    """Refuse what could not be asked or read.
+    """Refuse an endpoint that could not be asked or read.
 
     Raises:
-        InputError: If a JMESPath cannot be read, or a template has a hole that nothing fills.
+        InputError: If a JMESPath cannot be read, or a template has a placeholder that nothing fills.
         UnknownNameError: If there is no such preset.
     """
     config = filled(config)
@@ -96,7 +96,7 @@ def check_endpoint(config: OwnStack) -> None:
 
 
 def fill_in(template: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
-    """Return template with its holes filled; one that is a hole and nothing else takes the value as it is."""
+    """Return a template with its placeholders filled; a template of one placeholder becomes its value."""
     if isinstance(template, str):
         whole = _HOLE.fullmatch(template.strip())
         if whole:
@@ -110,7 +110,7 @@ def fill_in(template: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
 
 
 class Endpoint:
-    """Asks an endpoint, one query at a time, over one connection that is kept."""
+    """Asks an endpoint, one query at a time, over one persistent connection."""
 
     def __init__(self, config: OwnStack, keys: Keys) -> None:
         self._config = filled(config)
@@ -124,14 +124,14 @@ class Endpoint:
         self.hello: JsonMap = {}
 
     def ready(self) -> None:
-        """Look the key up; nothing is sent."""
+        """Look up the key; nothing is sent."""
         self._headers()
 
     def ask(self, query: str, k: int, params: JsonMap) -> dict[str, Any]:
-        """Ask one query, again where that is wanted.
+        """Ask one query, with retries if configured.
 
         Returns:
-            As `clq_worker.Server` answers, with waited_ms and attempts.
+            The answer in the form of `clq_worker.Server`, with waited_ms and attempts.
 
         Raises:
             Ended: If no answer came; its kind says why.
@@ -316,7 +316,7 @@ class Endpoint:
         return hits
 
     def interrupt(self) -> None:
-        """End waits."""
+        """Cancel waits."""
         self._stop.set()
 
     def close(self) -> None:

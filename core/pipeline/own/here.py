@@ -1,7 +1,7 @@
-"""A custom pipeline that lives in this process, as in a notebook: called here, without bounds.
+"""A custom pipeline in this process, as in a notebook: called here, without limits.
 
-An importable function runs in a separate process, see `process`: it is stopped when it hangs,
-and may crash. What a notebook defines, a closure or an object that holds a model can be asked only here.
+An importable function runs in a separate process, see `process`: it is stopped if it hangs, and may crash.
+Only this process can ask a notebook's function, a closure or an object that holds a model.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _OFFERED = ModuleType(MODULE, "Custom pipelines that live in this process.")
 
 
 def offer(name: str, target: object) -> str:
-    """Have a pipeline of this process asked under a name; returns what stands for it in `call`."""
+    """Offer a pipeline of this process under a name; return the text that stands for it in `call`."""
     setattr(_OFFERED, name, target)
     sys.modules[MODULE] = _OFFERED
     return f"{MODULE}:{name}"
 
 
 def offered(config: OwnStack) -> bool:
-    """Return whether a pipeline was offered by this very process."""
+    """Return whether this very process offered a pipeline."""
     module, _, name = (config.call or "").partition(":")
     return module == MODULE and hasattr(_OFFERED, name)
 
@@ -53,7 +53,7 @@ class Here:
         return answer
 
     def ask_all(self, queries: Sequence[str], k: int, params: JsonMap) -> list[dict[str, Any]]:
-        """Ask queries in a row; see `clq_worker.Server` for what comes back.
+        """Ask queries in a row; see `clq_worker.Server` for the answers.
 
         Raises:
             KeyboardInterrupt: If it was interrupted.
@@ -68,14 +68,14 @@ class Here:
         return answers
 
     def echo(self, k: int, times: int) -> list[float]:
-        """Return milliseconds of an empty pipeline that is asked the same way."""
+        """Return the milliseconds that an empty pipeline takes when asked in the same way."""
         return list(self._server.echo(k, times)["ms"]) if self.begun else []
 
     def ready(self) -> None:
-        """Look up what is asked.
+        """Look up the pipeline to ask.
 
         Raises:
-            ProviderError: If nothing in it can be asked.
+            ProviderError: If it has nothing that can be asked.
         """
         if not self.begun:
             self.begun = 1
@@ -88,11 +88,11 @@ class Here:
                 )
 
     def printed(self) -> str:
-        """Return the end of what its failures printed."""
+        """Return the end of the output of its failures."""
         return " ".join(self._said.getvalue()[-1_500:].split())
 
     def interrupt(self) -> None:
-        """Do nothing: a call ends by itself."""
+        """Do nothing, as a call ends by itself."""
 
     def close(self) -> None:
-        """Do nothing: nothing is held."""
+        """Do nothing, as nothing is open."""

@@ -1,7 +1,7 @@
-"""A custom pipeline as a retriever: asked like any remote model, its answers placed, its faults told.
+"""A custom pipeline as a retriever: asked like any remote model, with placed answers and reported faults.
 
-A fault of one query (an exception, a hang, a crash, an answer that is none) costs that query's row: it has an
-empty ranking and no time. What cannot be started at all, or fails query after query, ends the evaluation.
+A fault of one query (an exception, a hang, a crash, an unusable answer) costs that query's row: it has an
+empty ranking and no time. A pipeline that cannot start, or fails query after query, ends the evaluation.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from core.providers.calls.journal import once
 from core.records import Basis, JsonMap
 
 IN_A_ROW = 20
-"""So many queries that fail one after the other end it: the pipeline is broken, not the queries."""
+"""Number of consecutive failures that end it: then the pipeline is broken, not the queries."""
 ENDS = ("timeout", "exit", "segfault", "killed", "abort", "memory")
-"""Faults after which a query is not asked again: it would end the process once more."""
+"""Faults after which a query is not asked again, as it would end the process once more."""
 FAST_MS = 20.0
 """Queries that take at most this are asked in a row: after a pause, or other work, a processor's caches are
-cold, and each would take .05 to .5 ms longer. One that reports usage is paid for, and asked alone."""
-_ROW_MS, _ROW = 200.0, 1000  # How long queries in a row take at most, and how many they are
+cold, and each would take .05 to .5 ms longer. A query that reports usage is paid for, and asked alone."""
+_ROW_MS, _ROW = 200.0, 1000  # Maximum duration and number of queries in a row
 _ECHOES = 21
 _SHOWN = 300
 _LISTED = 50
@@ -45,9 +45,9 @@ _MS_PER_HOUR = 3.6e6
 class Retrieved(NamedTuple):
     """Passages of one query, with what they were chosen from; like `core.pipeline.ranking.Hits`."""
 
-    passages: NDArray[np.int64]  # int64 [n], positions in the corpus, best first, as they were returned
-    scores: NDArray[np.float64]  # float64 [n]; NaN = none was given
-    pool: Hits | None = None  # the candidates before the last order
+    passages: NDArray[np.int64]  # int64 [n], positions in the corpus, best first, as returned
+    scores: NDArray[np.float64]  # float64 [n]; NaN = no score was given
+    pool: Hits | None = None  # the candidates before the final ordering
 
 
 Asker = Worker | Here | Endpoint
@@ -67,9 +67,9 @@ class OwnRetriever(Model):
     """Asks one stack: a pipeline with parameters, over one corpus.
 
     Args:
-        asks: The process or the endpoint, which stacks of one pipeline share.
-        params: Of this stack.
-        identity: What tells its answers from others in a journal.
+        asks: The process or the endpoint, shared by the stacks of one pipeline.
+        params: The parameters of this stack.
+        identity: What distinguishes its answers in a journal.
     """
 
     local = False
@@ -96,14 +96,14 @@ class OwnRetriever(Model):
         self._ended: dict[str, JsonMap] = {}
         self._failed = 0
         self._k = config.candidates
-        self._coming: deque[str] = deque()  # the queries of this pass that were not asked yet
-        self._answers: deque[tuple[str, dict[str, Any]]] = deque()  # of queries that were asked in a row
-        self._ms: float | None = None  # how long the last queries took
+        self._coming: deque[str] = deque()  # the queries of this pass not asked yet
+        self._answers: deque[tuple[str, dict[str, Any]]] = deque()  # answers of queries asked in a row
+        self._ms: float | None = None  # duration of the last queries
         self._in_rows = True
         self._floors: list[float] = []
 
     def expect(self, texts: Sequence[str]) -> None:
-        """Take note of which queries come next; times an empty pipeline, asked as these will be."""
+        """Note which queries come next, and time an empty pipeline asked in the same way."""
         self._coming, self._answers = deque(texts), deque()
         if self._ms is None or isinstance(self._asks, Endpoint):
             return
@@ -118,7 +118,7 @@ class OwnRetriever(Model):
             extra: Tells repeated calls apart.
 
         Raises:
-            ProviderError: If it cannot be started, or nothing but failures came of late.
+            ProviderError: If it cannot be started, or the latest queries all failed.
         """
         key = call_key(OWN, self.name, {**self._identity, "k": self._k}, [text_hash(text)], extra)
         reply = once(self._journal, key, _is_kept, lambda: self._fresh(text))
@@ -166,7 +166,7 @@ class OwnRetriever(Model):
             return self._next(text)
         except Ended as error:
             ended = error
-        if ended.kind == "killed":  # by somebody else, perhaps: a query that is at fault ends it once more
+        if ended.kind == "killed":  # perhaps by somebody else; a query at fault ends it once more
             try:
                 return {**self._asks.ask(text, self._k, self._params), "attempts": 2}
             except Ended as error:
@@ -174,7 +174,7 @@ class OwnRetriever(Model):
         return {"fault": {"kind": ended.kind, "text": ended.text, "where": ""}}
 
     def _next(self, text: str) -> dict[str, Any]:
-        """Return the answer to a query, asked in a row with those that come next where all are fast."""
+        """Return the answer to a query, asked in a row with the next ones if all are fast."""
         while self._answers:
             asked, answer = self._answers.popleft()
             if asked == text:
@@ -184,7 +184,7 @@ class OwnRetriever(Model):
             try:
                 answers = self._asks.ask_all(row, self._k, self._params)
             except Ended:
-                self._in_rows = False  # one of them ends it: each is asked alone from here on
+                self._in_rows = False  # one of them ends it, so from here on each is asked alone
             else:
                 self._learn(answers)
                 self._answers.extend(zip(row[1:], answers[1:], strict=True))
@@ -198,21 +198,21 @@ class OwnRetriever(Model):
         self._in_rows &= not any(answer.get("usage") for answer in answers)
 
     def _coming_row(self, text: str) -> list[str]:
-        """Return a query and those that are asked with it."""
+        """Return a query and those that are asked with it in a row."""
         while self._coming and self._coming.popleft() != text:
             pass
         row = [text, *islice(self._coming, self._row() - 1)]
         return row[: next((at for at, each in enumerate(row) if each in self._ended), len(row))]
 
     def _row(self) -> int:
-        """Return how many queries are asked in a row."""
+        """Return how many queries to ask in a row."""
         if self._ms is None or self._ms > FAST_MS or not self._in_rows:
             return 1
         most = min(_ROW_MS, 500 * self._config.timeout_s)
         return max(1, min(_ROW, int(most / max(self._ms, 0.01))))
 
     def _watch(self, fault: JsonMap | None) -> None:
-        """End it where failure follows failure."""
+        """End the evaluation if failure follows failure."""
         self._failed = self._failed + 1 if fault else 0
         if fault and self._failed >= IN_A_ROW:
             raise ProviderError(
@@ -268,7 +268,7 @@ class OwnRetriever(Model):
         return Hits(passages, np.array(numbers, dtype=np.float64))
 
     def _compare(self, call: tuple[str, str], order: tuple[int, ...]) -> None:
-        """Note whether a query that was asked before is answered in the same order."""
+        """Note whether a query that was asked before gets the same order again."""
         text = call[0]
         if call in self._compared:
             return
@@ -314,11 +314,11 @@ _LEFT_OUT = ("unmatched", "repeated")
 
 
 def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]], wanted: int) -> JsonMap:
-    """Sum up what went wrong with queries, and what of answers could not be used; for the manifest.
+    """Sum up the faults of queries and the unusable parts of answers, for the manifest.
 
     Args:
         details: The details from `OwnRetriever.retrieve` for each query.
-        wanted: Number of passages asked for, as far as there are so many.
+        wanted: Number of passages requested, at most as many as exist.
     """
     failed = [
         {"query_id": query_id, **asked["fault"]}
@@ -344,9 +344,9 @@ def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]], wante
 
 
 def _fewer(returned: Sequence[int], wanted: int) -> JsonMap:
-    """Return the most passages of an answer, if fewer came than asked for, and whether that is a cap.
+    """Return the maximum number of passages in an answer if below the requested one, and whether it is a cap.
 
-    A search that returns what matches returns another number for each query; a cap is met by most of them.
+    A search that returns all matches returns a different number for each query; most queries reach a cap.
     """
     most = max(returned, default=wanted)
     capped = 0 < most < wanted and 2 * sum(number == most for number in returned) >= len(returned)
@@ -355,7 +355,7 @@ def _fewer(returned: Sequence[int], wanted: int) -> JsonMap:
 
 
 def expected_usage(config: OwnStack) -> tuple[Amount, ...]:
-    """Return the most that a query uses, if given; otherwise its requests, which nothing prices."""
+    """Return the maximum usage of a query if given; otherwise its requests, which have no price."""
     if config.usd_per_query is not None:
         return (Amount(config.name, DOLLARS, config.usd_per_query, Basis.MODELLED),)
     if config.usd_per_hour is not None:

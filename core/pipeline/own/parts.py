@@ -1,4 +1,4 @@
-"""Documents whose parts a pipeline returns: passages of its own, known by their place in the document."""
+"""Documents of which a pipeline returns parts: its own passages, identified by place in the document."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from core.pipeline.own.words import in_line
 if TYPE_CHECKING:
     from core.pipeline.evaluate.job import Corpus
 
-_WHOLE = 0.95  # Share of a document from which on a part of it is the document
-_HALF = 0.5  # Share of a document that a text has at least that is its own, though not word by word
+_WHOLE = 0.95  # Share of a document from which a part counts as the whole document
+_HALF = 0.5  # Least length of a text not there word by word that counts as its document, as a share
 
 
 def shelf_of(corpus: Corpus) -> Shelf:
-    """Return the passages of a corpus, to look answers up in."""
+    """Return the passages of a corpus, for looking up answers."""
     ids, texts, named = corpus.passage_ids, corpus.texts, corpus.named
     if named is None or named.chunks is None:
         return Shelf(ids, texts, None if named is None else named.rows)
@@ -34,15 +34,15 @@ class Part(NamedTuple):
 
     document: int  # its position in the corpus
     start: int  # its first character
-    end: int  # the one behind its last
+    end: int  # the position after its last character
 
 
 class DocumentShelf(Shelf):
-    """The documents of a corpus; what is returned of them gets positions behind theirs.
+    """The documents of a corpus; returned parts of them get positions after theirs.
 
     Args:
         rows: Title, text and source of each document.
-        chunks: Passages that others cut of them: passage_id, source, start_char, end_char.
+        chunks: Passages that others cut from them: passage_id, source, start_char, end_char.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class DocumentShelf(Shelf):
         self._chunks = chunks
 
     def kept(self, at: int) -> Kept:
-        """Return a document by its position, a part by its place."""
+        """Return a document by its position, or a part by its place."""
         return at if at < len(self) else list(self.parts[at - len(self)])
 
     def position(self, kept: Kept) -> int:
@@ -67,7 +67,7 @@ class DocumentShelf(Shelf):
         return kept if isinstance(kept, int) else self._part(Part(*kept))
 
     def shown(self, at: int) -> tuple[str, str]:
-        """Return the id and the text of a document; of a part also which characters it is."""
+        """Return the id and text of a document; for a part also its characters."""
         if at < len(self):
             return super().shown(at)
         document, start, end = self.parts[at - len(self)]
@@ -75,11 +75,11 @@ class DocumentShelf(Shelf):
         return f"{name}, characters {start:,} to {end:,}", self.documents[document][start:end]
 
     def forms(self, at: int, text: str) -> Iterator[str]:
-        """Yield a document with its title before it, and without; what lacks more is a part of it."""
+        """Yield a document with and without its title before it; a text that lacks more is a part of it."""
         yield from filter(None, map(plain_text, (text, self.documents[at])))
 
     def find(self, told: Told, match: Match) -> Found:
-        """Find the document that a hit is, or its part, and how it was found, or None if there is neither."""
+        """Find the document or the part of one that a hit means, and how it was found, or None."""
         if match == "ids":
             return super().find(told, match)
         if (cut := next((self._cut[name] for name in told.ids if name in self._cut), None)) is not None:
@@ -89,7 +89,7 @@ class DocumentShelf(Shelf):
             return self._part(span), "span"
         if told.line:
             at, way = self._by_words(told, document, way)
-        else:  # a heading belongs to a part
+        else:  # only a part has a heading
             at = None if told.heading else document
         return (at, way) if at is not None or match != "headings" else (self.under_heading(told), "heading")
 
@@ -128,7 +128,7 @@ class DocumentShelf(Shelf):
         return next((at for at in named if at is not None), None), "source"
 
     def _span(self, told: Told, document: int) -> Part | None:
-        """Return the place in a hit, if its text, if any, is really there."""
+        """Return the place given in a hit, if its text, if any, really is there."""
         text = self.documents[document]
         if told.start is None or (told.end is None and not told.text):
             return None
@@ -157,7 +157,7 @@ class DocumentShelf(Shelf):
 
     @cached_property
     def _cut(self) -> dict[str, Part]:
-        """Return the places of passages that others cut, by their ids."""
+        """Return the places of passages cut by others, by their ids."""
         rows = self._chunks.select("passage_id", "source", "start_char", "end_char").iter_rows()
         at = self.named
         return {name: Part(at[source], *place) for name, source, *place in rows if source in at}

@@ -1,4 +1,4 @@
-"""Passages of an answer in the corpus: known by id, text, quote or heading; what is none is counted.
+"""Passages of an answer, found in the corpus by id, text, quote or heading; unmatched ones are counted.
 
 A passage that isn't cut like the corpus counts as the passage that contains it, or as the
 longest one that it contains. Parts of documents: `core.pipeline.own.parts`.
@@ -21,18 +21,18 @@ from core.pipeline.own.words import Texts, in_line
 
 Way = Literal["id", "source", "text", "span", "quote", "heading"]
 _BLANKS = re.compile(r"\s+")
-NAMED = 5  # Passages that match nothing, by name, of one answer
+NAMED = 5  # Number of unmatched passages of one answer that are named
 _SHOWN = 60
 
 Hit = Sequence[Any]
-"""Candidate ids, score or None, text or None; where it is from, if that is said."""
+"""Candidate ids; score or None; text or None; and its origin if given."""
 Kept = int | list[int]
 """A passage by its position, or a part of a document: that document's position, first and last character."""
 Found = tuple[int | None, Way]
 
 
 def plain_text(text: str) -> str:
-    """Return a text as texts are compared: blanks made one, none at the ends."""
+    """Return a text as it is compared: with single blanks, and none at the ends."""
     return _BLANKS.sub(" ", text).strip()
 
 
@@ -45,32 +45,32 @@ _BY: Mapping[Match, str] = {
 
 @dataclass(slots=True)
 class Placed:
-    """Passages of an answer that are in the corpus, and how many are not."""
+    """The passages of an answer that are in the corpus, and the number of those that are not."""
 
     passages: list[int] = field(default_factory=list)  # positions in the corpus, best first
     scores: list[float | None] = field(default_factory=list)
     unmatched: int = 0  # passages that match nothing
-    headed: int = 0  # of these, those that source and heading would tell
+    headed: int = 0  # of these, those that source and heading would identify
     documents: int = 0  # of these, ones that name a document whose passages are in the corpus
-    repeated: int = 0  # passages that stood further up already
-    known_by: Counter[Way] = field(default_factory=Counter)  # how the others were known
-    named: list[str] = field(default_factory=list)  # some that match nothing
+    repeated: int = 0  # passages that occurred further up already
+    known_by: Counter[Way] = field(default_factory=Counter)  # how the others were found
+    named: list[str] = field(default_factory=list)  # some of the unmatched ones
 
     def unknown(self, match: Match) -> str:
-        """Describe how unmatched passages were looked up, and other clues about them."""
+        """Describe how unmatched passages were looked up, and other clues to them."""
         more = f"; source and heading would tell {self.headed} (match = headings)" if self.headed else ""
         more += f"; {self.documents} name documents, of which it holds passages" if self.documents else ""
         return f"in the collection, by {_BY[match]}{more}"
 
 
 class Told(NamedTuple):
-    """A hit's own description."""
+    """The information in a hit about itself."""
 
     ids: Sequence[str]
-    text: str  # empty if it is an id, or none came
-    line: str  # the words of it
+    text: str  # empty if the hit is an id, or has none
+    line: str  # the words of the text
     source: str
-    heading: str  # its words
+    heading: str  # the words of the heading
     start: int | None
     end: int | None
 
@@ -92,12 +92,12 @@ class Told(NamedTuple):
 
 
 class Shelf:
-    """The passages of a corpus, to look answers up in.
+    """The passages of a corpus, for looking up answers.
 
     Args:
         passage_ids: Their ids.
         texts: The searched text of each passage.
-        rows: Title, text and source of each; None = passages are known by id and whole text only.
+        rows: Title, text and source of each; None = only id and whole text identify passages.
     """
 
     def __init__(self, passage_ids: pl.Series, texts: pl.Series, rows: pl.DataFrame | None = None) -> None:
@@ -107,7 +107,7 @@ class Shelf:
         return len(self.ids)
 
     def place(self, hits: Sequence[Hit], match: Match = "places") -> Placed:
-        """Look passages up; of one that stands twice the first counts."""
+        """Look up passages; of one that occurs twice the first counts."""
         placed, seen = Placed(), set[int]()
         for hit in hits:
             told = Told.of(hit)
@@ -129,11 +129,11 @@ class Shelf:
         return placed
 
     def kept(self, at: int) -> Kept:
-        """Return a passage as it is kept, whatever else is returned before it another time."""
+        """Return a passage in the form to keep, which does not depend on what else is returned."""
         return at
 
     def position(self, kept: Kept) -> int:
-        """Return the position of what was kept."""
+        """Return the position of a kept passage."""
         return kept if isinstance(kept, int) else kept[0]
 
     def shown(self, at: int) -> tuple[str, str]:
@@ -141,7 +141,7 @@ class Shelf:
         return str(self.ids[at]), str(self._texts[at])
 
     def find(self, told: Told, match: Match) -> Found:
-        """Find the passage that a hit is, or that contains it, and how it was found, or None."""
+        """Find the passage that a hit is or that contains it, and how it was found, or None."""
         if (known := self.known(told)) is not None:
             return known, "id"
         exact = self._by_text.get(plain_text(told.text))
@@ -152,7 +152,7 @@ class Shelf:
         return (self.under_heading(told) if match == "headings" else None), "heading"
 
     def known(self, told: Told) -> int | None:
-        """Return the passage with one of a hit's ids."""
+        """Return the passage that has one of a hit's ids."""
         return next((self.named[name] for name in told.ids if name in self.named), None)
 
     def _quoted(self, told: Told) -> int | None:
@@ -175,13 +175,13 @@ class Shelf:
         return any(self._paths.find(name) is not None for name in told.ids)
 
     def _of_source(self, told: Told) -> Sequence[int] | None:
-        """Return the passages of the source that a hit tells, or None if that is not known."""
+        """Return the passages of the source that a hit gives, or None if it is unknown."""
         at = self._paths.find(told.source) if told.source else None
         return None if at is None else self._sources[at][1]
 
     @cached_property
     def words(self) -> Texts:
-        """The texts of the passages, to be found by their words."""
+        """The texts of the passages, for finding them by their words."""
         texts = self._rows["text"].fill_null("") if self._rows is not None else self._texts
         return Texts(texts.to_list())
 
@@ -192,7 +192,7 @@ class Shelf:
 
     @cached_property
     def _by_text(self) -> dict[str, int]:
-        """Position by text, with its title before it and without; the first of equal ones."""
+        """Position by text, with and without its title before it; of equal texts the first."""
         places: dict[str, int] = {}
         for at, text in enumerate(self._texts):
             for form in self.forms(at, text):
@@ -200,7 +200,7 @@ class Shelf:
         return places
 
     def forms(self, at: int, text: str) -> Iterator[str]:  # noqa: ARG002 - documents are identified by it
-        """Yield a text as it may come back: with its title before it, or without."""
+        """Yield the forms in which a text may be returned: with and without its title before it."""
         head, _, rest = text.partition("\n")
         yield from filter(None, map(plain_text, (text, rest, "" if rest else head)))
 

@@ -1,4 +1,4 @@
-"""A pipeline in a process with its own interpreter: queried over pipes, ended if it hangs, restarted.
+"""A pipeline in a process with its own interpreter, queried over pipes, stopped if it hangs, restarted.
 
 Its output goes to a log; the protocol is in `worker/clq_worker.py`.
 """
@@ -25,11 +25,11 @@ from core.pipeline.own.config import OwnStack
 from core.records import JsonMap
 
 WORKER = Path(__file__).parent / "worker" / "clq_worker.py"
-_LOOK_S = 0.25  # Seconds between looks whether somebody asked it to stop
+_LOOK_S = 0.25  # Seconds between checks whether it should stop
 _HEAD = struct.Struct(">I")
 _PRINTED = 1_500
 _MODULES = 8
-_BYTES_BESIDE = 1_000_000  # What an answer takes beside its passages
+_BYTES_BESIDE = 1_000_000  # Bytes of an answer besides its passages
 
 
 class Ended(Exception):  # noqa: N818 - it is reported as a fault of the query
@@ -47,10 +47,10 @@ class Worker:
         self._config, self._params = config, list(params)
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
-        self._said = ""  # the end of what the process before this one printed
+        self._said = ""  # the end of the previous process's output
         self._stop = threading.Event()
-        self.begun = 0  # how often it was started
-        self.hello: JsonMap = {}  # what it said of itself when it was ready
+        self.begun = 0  # number of starts
+        self.hello: JsonMap = {}  # its own description when it was ready
 
     def ask(self, query: str, k: int, params: JsonMap) -> dict[str, Any]:
         """Ask one query; see `ask_all`."""
@@ -58,10 +58,10 @@ class Worker:
         return answer
 
     def ask_all(self, queries: Sequence[str], k: int, params: JsonMap) -> list[dict[str, Any]]:
-        """Ask queries in a row, without a pause between them; see `clq_worker.Server` for what comes back.
+        """Ask queries in a row, without pauses; see `clq_worker.Server` for the answers.
 
         Raises:
-            Ended: If they took too long, or its process ended; none of their answers is known then.
+            Ended: If they took too long, or its process ended; all of their answers are lost then.
             ProviderError: If it cannot be started, or was started too often.
         """
         self.ready()
@@ -69,14 +69,14 @@ class Worker:
         return self._exchange(message, self._config.timeout_s, len(queries))
 
     def echo(self, k: int, times: int) -> list[float]:
-        """Return milliseconds of an empty pipeline that is asked the same way; [] where no process runs."""
+        """Return the milliseconds of an empty pipeline asked in the same way; [] if no process runs."""
         if self._process is None or self._process.poll() is not None:
             return []
         (answer,) = self._exchange({"echo": times, "k": k}, self._config.timeout_s)
         return list(answer["ms"])
 
     def ready(self) -> None:
-        """Start the process, unless it runs."""
+        """Start the process unless it is running."""
         if self._process is not None and self._process.poll() is None:
             return
         if self.begun > self._config.restarts:
@@ -193,7 +193,7 @@ class Worker:
         return kinds.get(name, "exit"), f"Its process was ended by {name}{beside}."
 
     def printed(self) -> str:
-        """Return the end of what it printed."""
+        """Return the end of its output."""
         if self._log is None:
             return self._said
         self._log.seek(0, os.SEEK_END)

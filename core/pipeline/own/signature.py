@@ -1,4 +1,4 @@
-"""Pipelines that return fewer than K passages: what the source tells before it runs, and words for it."""
+"""Pipelines that return fewer than K passages: what their source says before they run, and words for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN = 5
 
 
 def takes_no_k(config: OwnStack) -> bool:
-    """Return whether the source shows that nothing in its signature takes K; False where it does not tell."""
+    """Return whether the source shows that no parameter takes K; False if it does not show it."""
     found = None if config.call is None else _function(config)
     if found is None or found.args.kwarg is not None:
         return False
@@ -23,7 +23,7 @@ def takes_no_k(config: OwnStack) -> bool:
 
 
 def _function(config: OwnStack) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """Return the function or method that is called, if it stands in a file of its folder."""
+    """Return the function or method that is called, if it is in a file of its folder."""
     module, _, path = (config.call or "").partition(":")
     place = (config.path or Path()).joinpath(*module.split("."))
     file = next((each for each in (place.with_suffix(".py"), place / "__init__.py") if each.is_file()), None)
@@ -40,10 +40,10 @@ def _function(config: OwnStack) -> ast.FunctionDef | ast.AsyncFunctionDef | None
 
 
 def fewer_words(most: int, wanted: int, size: str | None) -> str:
-    """Say that fewer passages came than were wanted, and why where its signature tells.
+    """Say that fewer passages came than requested, and why if its signature shows that.
 
     Args:
-        most: The most passages of an answer.
+        most: The maximum number of passages in an answer.
         size: The parameter that took K; "" = none does; None = not known.
     """
     said = f"It returns at most {count(most, 'passage')} of the {wanted:,} asked for"

@@ -26,21 +26,21 @@ _TEXT = 160
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Answer of one query, and how it was understood."""
+    """The answer to one query, and how it was read."""
 
-    rows: pl.DataFrame  # columns of `TRIED`, as they were returned
-    ms: float | None = None  # milliseconds around the call
+    rows: pl.DataFrame  # columns of `TRIED`, as returned
+    ms: float | None = None  # duration of the call in milliseconds
     shape: str = ""  # how the answer was read
     fault: str = ""  # what went wrong; empty = nothing
-    hello: JsonMap | None = None  # what the process said of itself
-    lacks: tuple[str, ...] = ()  # what is not known without more, and what would tell it
-    answer: str = ""  # a generated answer that came along
-    printed: str = ""  # the end of what it printed
-    headed: int = 0  # passages that match nothing, but would by source and heading
+    hello: JsonMap | None = None  # the process's description of itself
+    lacks: tuple[str, ...] = ()  # what is missing, and what would provide it
+    answer: str = ""  # a generated answer, if one was returned
+    printed: str = ""  # the end of its output
+    headed: int = 0  # unmatched passages that source and heading would identify
 
 
 def try_query(own: OwnStack, query: str, corpus: Corpus, *, keys: Keys | None = None) -> Trial:
-    """Ask one query with the first of each parameter; nothing is stored.
+    """Ask one query with the first value of each parameter; nothing is stored.
 
     Raises:
         ProviderError: If the pipeline cannot be started.
@@ -87,7 +87,7 @@ def _rows(hits: list[Any], shelf: Shelf, config: OwnStack) -> pl.DataFrame:
 
 
 def _lacks(config: OwnStack, answer: JsonMap, shelf: Shelf, placed: Placed, hello: JsonMap) -> list[str]:
-    """List what pages will not know, and what would tell them."""
+    """List what pages will lack, and what would provide it."""
     hits, whole = answer["hits"], sum(at < len(shelf) for at in placed.passages)
     priced = any(
         amount.unit != "requests" and amount.item != "local-cpu" for amount in used_by(config, answer)

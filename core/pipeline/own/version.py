@@ -1,4 +1,4 @@
-"""Versions of custom pipelines that a command prints, and where specifications may run code at all."""
+"""Versions of custom pipelines printed by a command, and the refusal of code in foreign specifications."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST = 200
 
 
 def versioned(own: OwnStack) -> OwnStack:
-    """Return the pipeline with the version that its command prints, unless one is given; runs that command.
+    """Return the pipeline with the version that its command prints, unless one is given; it runs the command.
 
     Raises:
         InputError: If the command fails or prints nothing.
@@ -27,7 +27,7 @@ def require_version(own: Iterable[OwnStack]) -> None:
     """Refuse to continue if a command prints a different version than the one measured so far.
 
     Raises:
-        InputError: If it does: both would stand for one.
+        InputError: If it does, as both versions would count as one.
     """
     for stack in own:
         if stack.version_cmd and (today := _printed(stack)) != stack.version:
@@ -64,10 +64,10 @@ def refuse_code(own: Iterable[OwnStack], of: str) -> None:
     """Refuse custom pipelines in a specification that came from elsewhere.
 
     Args:
-        of: What it is, in words.
+        of: A description of the specification.
 
     Raises:
-        InputError: If there is one: it would run code, or send requests, on this machine.
+        InputError: If there is one, as it would run code, or send requests, on this machine.
     """
     for stack in own:
         what = f"would run {stack.call}" if stack.call else f"would send requests to {stack.place}"

@@ -1,4 +1,4 @@
-"""A text found among others by its words: blanks, marks of formatting and case do not count."""
+"""A text found among others by its words, ignoring blanks, formatting marks and case."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from functools import cached_property
 import numpy as np
 
 _WORD = re.compile(r"[^\W_]+")
-_ENDS = 6  # Words at either end of a text that is not there word by word
-_LEAST = 3 * _ENDS  # Words of a text that is looked for by its ends
-_MOST = 200_000_000  # Characters of texts that are looked through together
-_SHORTEST = 5  # Words of a text that is looked for within another
+_ENDS = 6  # Words at either end by which a text is found that is not there word by word
+_LEAST = 3 * _ENDS  # Least words of a text that is searched for by its ends
+_MOST = 200_000_000  # Maximum characters of texts that are searched together
+_SHORTEST = 5  # Least words of a text that is searched for within another
 
 
 def in_line(text: str) -> str:
-    """Return the words of a text with a blank around each; empty without any."""
+    """Return the words of a text, each between blanks; empty if it has none."""
     words = _WORD.findall(text)
     return f" {' '.join(words).casefold()} " if words else ""
 
@@ -33,10 +33,10 @@ class Worded:
         self._spans = [(start, end) for _, start, end in found]
 
     def find(self, line: str) -> tuple[int, int] | None:
-        """Return the position of words, in characters of the text; words in the form of `in_line`.
+        """Return the position of words in characters of the text; the words are in the form of `in_line`.
 
-        A long text that is not there word by word is found by its beginning and its end, where what stands
-        between them is about as long.
+        A long text that is not there word by word is found by its beginning and its end, if the text between
+        them is about as long.
         """
         at = self.line.find(line)
         if at >= 0:
@@ -72,7 +72,7 @@ class Texts:
         return self._worded[at]
 
     def holding(self, line: str, among: Iterable[int] | None = None) -> int | None:
-        """Return the first text that holds words: of some, or of all where these are not too many."""
+        """Return the first text that contains words, among some, or among all if these are few enough."""
         if among is not None:
             return next((at for at in among if line in self.worded(at).line), None)
         whole, begins = self._together
@@ -80,7 +80,7 @@ class Texts:
         return None if place < 0 else bisect_right(begins, place) - 1
 
     def within(self, line: str) -> Iterator[int]:
-        """Yield the texts that stand within words, word by word."""
+        """Yield the texts that occur within words, word by word."""
         words = line.split()
         for at in range(len(words) - _SHORTEST + 1):
             for text in self._beginnings.get(" ".join(words[at : at + _SHORTEST]), ()):
@@ -97,7 +97,7 @@ class Texts:
 
     @cached_property
     def _beginnings(self) -> dict[str, list[int]]:
-        """Return texts by their first words."""
+        """Return the texts by their first words."""
         found: dict[str, list[int]] = {}
         for at, text in enumerate(self._texts):
             words = in_line(text[: 40 * _SHORTEST]).split()[:_SHORTEST]

@@ -1,1 +1,1 @@
-"""The file that runs in the interpreter of a custom pipeline; nothing of this package is there."""
+"""The file that runs in a custom pipeline's interpreter, where nothing else of this package exists."""

@@ -28,12 +28,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 OLDEST = (3, 9)
-"""The first version of Python that this runs on."""
+"""The oldest version of Python that this runs on."""
 HITS = (
     "hits", "results", "documents", "passages", "nodes", "source_nodes", "matches", "ranking", "points",
     "docs", "objects", "ids",
 )  # fmt: skip
-"""Keys of a mapping, or attributes of an object, under which passages are looked for, in this order."""
+"""Keys of a mapping, or attributes of an object, where passages are looked for, in this order."""
 IDS = (
     "id", "_id", "passage_id", "doc_id", "docid", "document_id", "chunk_id", "pid", "source_id", "key",
     "uuid",
@@ -41,14 +41,14 @@ IDS = (
 SCORES = ("score", "_score", "similarity", "relevance_score", "_relevance_score", "rerank_score")
 TEXTS = ("text", "content", "page_content", "passage", "body", "document")
 INNER = ("metadata", "meta", "_source", "payload", "fields", "entity", "properties")
-"""Keys under which a passage has more about itself."""
+"""Keys under which a passage has further data on itself."""
 COLUMNS = {"ids": "id", "scores": "score", "documents": "text", "texts": "text", "metadatas": "metadata"}
-"""Keys of a mapping of columns, as Chroma returns it, and what each is of a passage."""
+"""Keys of a mapping of columns, as Chroma returns it, and what each says about a passage."""
 SOURCES = (
     "source", "file_path", "filepath", "file_name", "filename", "file", "path", "url", "uri", "document",
     "document_name", "doc",
 )  # fmt: skip
-"""Keys that say which document a passage is from."""
+"""Keys for the document that a passage is from."""
 STARTS = (
     "start_char",
     "start_index",
@@ -59,11 +59,11 @@ STARTS = (
     "start",
 )
 ENDS = ("end_char", "end_index", "end_char_idx", "char_end", "end_offset", "end")
-"""Keys that say between which characters of its document a passage lies."""
+"""Keys for the characters of its document between which a passage lies."""
 AT = ("source", "start", "end", "heading")
-"""What may be said of where a passage is from; each is also a key of its own."""
+"""What may be given about a passage's origin; each is also a separate key."""
 HEADINGS = ("heading", "headings", "section", "section_title", "section_name", "header", "header_path")
-"""Keys that say under which heading of its document a passage stands; levels may stand apart."""
+"""Keys for the heading above a passage in its document; levels may have separate keys."""
 _LEVELS = tuple(f"{word}{level}" for level in range(6, 0, -1) for word in ("Header ", "header_", "h", "H"))
 METHODS = ("retrieve", "invoke", "run", "search", "query", "get_relevant_documents", "__call__")
 """Methods of an object that answer a query, in this order."""
@@ -71,7 +71,7 @@ SIZES = (
     "k", "top_k", "limit", "size", "n", "num_results", "n_results", "similarity_top_k", "max_results", "topk",
     "top_n", "n_docs", "num_docs", "num_hits", "count",
 )  # fmt: skip
-"""Parameters that say how many passages are wanted, where the pipeline takes one."""
+"""Parameters for the number of passages wanted, if the pipeline takes one."""
 QUERY_TEXTS = "query_texts"
 """Parameter of Chroma that takes a list of queries."""
 QUERIES = ("query", "text", "question", "query_str", "prompt")
@@ -87,7 +87,7 @@ Ask = Callable[[str, int], Any]
 
 
 class Refused(Exception):  # noqa: N818 - an answer that cannot be read isn't an error of this program
-    """An answer that is none; the message says what came instead."""
+    """An unusable answer; the message says what came instead."""
 
 
 # --- Stages ---
@@ -99,7 +99,7 @@ _open: contextvars.ContextVar[list[float] | None] = contextvars.ContextVar("clq_
 
 @contextlib.contextmanager
 def clq_stage(name: str) -> Iterator[None]:
-    """Time a stage of the pipeline; the time of stages inside it is theirs, not its own."""
+    """Time a stage of the pipeline; stages inside it keep their own time."""
     main = sys.modules.get("clq_worker", sys.modules[__name__])
     inner = [0.0]
     outer = main._open.get()
@@ -120,17 +120,17 @@ def clq_stage(name: str) -> Iterator[None]:
 
 
 def understood(answer: Any, output: str = "") -> dict[str, Any]:
-    """Read an answer of any of the shapes that retrieval pipelines give.
+    """Read an answer in any of the shapes that retrieval pipelines return.
 
     Args:
         answer: A list of ids, of (id, score), of dicts, of a framework's documents or nodes; a mapping with
             one of these under a key of `HITS`, or id → score; what Haystack returns.
-        output: The component of a Haystack pipeline whose documents count, where several return some.
+        output: The component of a Haystack pipeline whose documents count, if several return some.
 
     Returns:
-        hits as [[candidate ids], score or None, text or None], with where a passage is from (source, start,
-        end, heading) behind it if that is said; shape (how it was read) and, if they are there, pool,
-        stages, usage, calls and answer.
+        hits as [[candidate ids], score or None, text or None], followed by the passage's origin (source,
+        start, end, heading) if given; shape (how it was read) and, if they are there, pool, stages, usage,
+        calls and answer.
 
     Raises:
         Refused: If it is none of these.
@@ -147,7 +147,7 @@ def understood(answer: Any, output: str = "") -> dict[str, Any]:
 
 
 def _held(answer: Any) -> Any:
-    """Return the list of passages that an object holds (a response, a query's result), if it does."""
+    """Return the list of passages in an object (a response, a query's result), if it has one."""
     found = (getattr(answer, name, None) for name in HITS)
     return next((each for each in found if isinstance(each, (list, tuple))), None)
 
@@ -209,7 +209,7 @@ def _of_components(answer: Mapping[Any, Any], output: str) -> dict[str, Any]:
 
 
 def _united(calls: Sequence[Any]) -> dict[str, Any]:
-    """Unite what several retrievals of one question found: best places first, each passage once."""
+    """Unite the results of several retrievals for one question: best places first, each passage once."""
     lists = [understood(call)["hits"] for call in calls]
     united: list[Any] = []
     seen: set[str] = set()
@@ -284,7 +284,7 @@ def _listed(answer: Any) -> dict[str, Any]:
 
 
 def _nested(items: Any) -> bool:
-    """Return whether these are the passages of the only query of many that an engine answers at once."""
+    """Return whether these are the passages of the only query, from an engine that answers many at once."""
     return isinstance(items, (list, tuple)) and len(items) == 1 and isinstance(items[0], list)
 
 
@@ -296,7 +296,7 @@ def _alone(items: list[Any]) -> list[Any]:
 
 
 def _of_columns(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return rows of columns, each a list, or a list of the only query's list."""
+    """Return the rows of columns, each of which is a list, or a list of the only query's list."""
     lists = {name: list(values[0] if _nested(values) else values) for name, values in columns.items()}
     sizes = {name: len(values) for name, values in lists.items()}
     if len(set(sizes.values())) > 1:
@@ -306,30 +306,30 @@ def _of_columns(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _rows(answer: Any) -> list[Any] | None:
-    """Return the rows of a table (Arrow, Polars, pandas) as dicts, or None if it is none."""
+    """Return the rows of a table (Arrow, Polars, pandas) as dicts, or None if it isn't a table."""
     names, index = getattr(answer, "columns", None), type(getattr(answer, "index", None)).__name__
     if hasattr(answer, "to_pylist"):  # Arrow
         return list(answer.to_pylist())
     if names is not None and hasattr(answer, "to_dicts"):  # Polars
         return list(answer.to_dicts())
-    if names is not None and hasattr(answer, "itertuples"):  # pandas, whose index may hold the ids
+    if names is not None and hasattr(answer, "itertuples"):  # pandas, whose index may contain the ids
         named = index == "RangeIndex" or any(name in names for name in IDS)
         return list((answer if named else answer.rename_axis("id").reset_index()).to_dict("records"))
-    if hasattr(answer, "iloc") and index != "RangeIndex":  # scores of pandas by id
+    if hasattr(answer, "iloc") and index != "RangeIndex":  # pandas: scores by id
         pairs = list(answer.items())
         return pairs if all(_number(value) is not None for _, value in pairs) else None
     return None
 
 
 def _fetched(answer: Any) -> list[Any]:
-    """Return the rows that a database has yet to work out: dicts where a column says what it is."""
+    """Return the rows of a pending database query, as dicts if some column has a known name."""
     names = getattr(answer, "columns", None) or [column[0] for column in answer.description or ()]
     known = any(name in (*IDS, *TEXTS, *SOURCES) for name in names)
     return [dict(zip(names, row)) if known else tuple(row) for row in answer.fetchall()]
 
 
 def _parallel(answer: Any) -> list[Any] | None:
-    """Pair ids with scores that came as two lists beside one another."""
+    """Pair ids with scores that came as two parallel lists."""
     if not (isinstance(answer, tuple) and len(answer) == 2):
         return None
     halves = (half.tolist() if hasattr(half, "tolist") else half for half in answer)
@@ -375,7 +375,7 @@ def placed(ids: list[str], score: float | None, text: str | None, at: dict[str, 
 
 
 def where(parts: Sequence[Mapping[Any, Any]], text: str | None) -> dict[str, Any]:
-    """Find where a passage is from, if given: source, start, end, heading."""
+    """Find a passage's origin, if given: source, start, end, heading."""
     at: dict[str, Any] = {}
     for part in parts:
         found = {
@@ -396,7 +396,7 @@ def _place(value: Any) -> int | None:
 
 
 def _heading(part: Mapping[Any, Any]) -> str | None:
-    """Return the innermost heading: of a list or a path the last one."""
+    """Return the innermost heading, which is the last of a list or a path."""
     value = next((part[key] for key in (*HEADINGS, *_LEVELS) if part.get(key)), None)
     if isinstance(value, (list, tuple)) and value:
         value = value[-1]
@@ -407,7 +407,7 @@ def _heading(part: Mapping[Any, Any]) -> str | None:
 
 
 def _of_row(item: Sequence[Any], place: int) -> tuple[list[Any], str]:
-    """Read (id,), (id, score), (id, text), either with the other behind it, or (score, id), as SQL gives."""
+    """Read (id,), (id, score) or (id, text), either followed by the other, or (score, id), as from SQL."""
     first, *rest = item or [None]
     if not rest:
         return _hit(first, place)
@@ -464,10 +464,10 @@ def _id(value: Any) -> str:
 
 
 def _number(value: Any) -> float | None:
-    """Return the number, NaN and infinities included; None for what is none."""
+    """Return a number, NaN and infinities included, or None for anything else."""
     if isinstance(value, bool) or value is None or isinstance(value, (str, bytes)):
         return None
-    if isinstance(value, (int, float)) or type(value).__name__ == "Decimal":  # as SQL gives
+    if isinstance(value, (int, float)) or type(value).__name__ == "Decimal":  # as SQL returns it
         return float(value)
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         return _number(value.item())
@@ -499,7 +499,7 @@ class Pipeline:
         self.size: str | None = None
 
     def finished(self, answer: Any) -> Any:
-        """Await what is awaited, and read to its end what is worked out while it is read."""
+        """Await an awaitable, and read a lazy result to its end."""
         if type(answer) in (list, tuple, dict):
             return answer
         if inspect.isawaitable(answer):
@@ -511,7 +511,7 @@ class Pipeline:
         return list(answer) if inspect.isgenerator(answer) or _is_lazy(answer) else answer
 
     def prepared(self, params: dict[str, Any]) -> Ask:
-        """Return the callable for these parameters; built once if parameters are given at construction."""
+        """Return the callable for these parameters, built once if construction takes parameters."""
         key = json.dumps(params, sort_keys=True)
         if key not in self._asks:
             if self._built:
@@ -565,7 +565,7 @@ class Pipeline:
         return ask
 
     def _require(self, method: Callable[..., Any], given: Sequence[str | None]) -> None:
-        """Refuse what takes no query, or needs more than it is given."""
+        """Refuse a callable that takes no query, or needs more than it gets."""
         parameters = _parameters(method)
         if parameters is None:
             return
@@ -605,7 +605,7 @@ def _method(target: Any) -> Callable[..., Any]:
 
 
 def _parameters(method: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
-    """Return its parameters by name, or None if they cannot be known."""
+    """Return its parameters by name, or None if they are unknown."""
     try:
         return inspect.signature(method).parameters
     except (TypeError, ValueError):
@@ -613,7 +613,7 @@ def _parameters(method: Callable[..., Any]) -> Mapping[str, inspect.Parameter] |
 
 
 def _takes(method: Callable[..., Any]) -> tuple[list[str], bool]:
-    """Return names of its parameters, and whether it takes any."""
+    """Return the names of its parameters, and whether it takes any others."""
     parameters = _parameters(method)
     if parameters is None:
         return [], True
@@ -643,7 +643,7 @@ def _is_haystack(target: Any) -> bool:
 def _inputs(pipeline: Any, query: str, entry: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return the inputs of a Haystack pipeline.
 
-    The query for each open input named in `QUERIES`, or for `entry`.
+    They are the query, for each open input named in `QUERIES` or for `entry`.
     """
     given: dict[str, dict[str, Any]] = {}
     if entry:
@@ -702,7 +702,7 @@ class Spans:
         self._provider: Any = None
 
     def listen(self) -> None:
-        """Listen to the provider that the pipeline set, or to one of our own where it set none."""
+        """Listen to the provider that the pipeline set, or to a new one if it set none."""
         try:
             from opentelemetry import trace  # noqa: PLC0415 - theirs, if at all
             from opentelemetry.sdk.trace import SpanProcessor, TracerProvider  # noqa: PLC0415
@@ -728,7 +728,7 @@ class Spans:
         self.ended.clear()
 
     def read(self) -> tuple[dict[str, float], list[dict[str, Any]]]:
-        """Return milliseconds by stage, without those of spans inside, and tokens by model."""
+        """Return milliseconds by stage, without the time of spans inside, and tokens by model."""
         spans = list(self.ended)
         stage_of = {span.context.span_id: _stage_of(span) for span in spans}
         parent_of = {span.context.span_id: span.parent.span_id if span.parent else None for span in spans}
@@ -772,7 +772,7 @@ def _add_tokens(usage: dict[str, dict[str, Any]], attributes: Mapping[str, Any])
 
 
 def read_message(stream: BinaryIO) -> dict[str, Any] | None:
-    """Return the next message; None at the end."""
+    """Return the next message, or None at the end."""
     head = stream.read(4)
     if len(head) < 4:
         return None
@@ -782,7 +782,7 @@ def read_message(stream: BinaryIO) -> dict[str, Any] | None:
 
 
 def packed(message: dict[str, Any]) -> bytes:
-    """Return a message: four bytes of length, then JSON; numbers that are none become null."""
+    """Return a message: four bytes of length, then JSON; NaN and infinities become null."""
     body = json.dumps(message, default=str).encode("utf-8", "surrogatepass")
     return struct.pack(">I", len(body)) + body
 
@@ -800,19 +800,19 @@ def _dotted(version: tuple[int, ...]) -> str:
 
 
 def _fault(kind: str, error: BaseException) -> dict[str, Any]:
-    """Return a fault with the end of its traceback that lies in the pipeline's own code."""
+    """Return a fault with the last part of its traceback in the pipeline's own code."""
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__)
         if os.path.abspath(frame.filename) != os.path.abspath(__file__) and "importlib" not in frame.filename
     ]  # fmt: skip
     where = "; ".join(f"{os.path.basename(f.filename)}:{f.lineno} in {f.name}" for f in frames[-3:])
     said = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
-    traceback.print_exception(type(error), error, error.__traceback__)  # whole, in the log
+    traceback.print_exception(type(error), error, error.__traceback__)  # the whole traceback, in the log
     return {"fault": {"kind": kind, "text": said[:1000], "where": where[:500]}}
 
 
 class Server:
-    """Answers messages until there are none."""
+    """Answers messages until there are no more."""
 
     def __init__(self, given: BinaryIO, taken: BinaryIO) -> None:
         self._given, self._taken = given, taken
@@ -845,7 +845,7 @@ class Server:
         return packed({"ms": answer.get("ms"), "fault": {"kind": "too large", "text": text, "where": ""}})
 
     def begin(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Look up what is to be asked; says what runs here, or the fault."""
+        """Look up the pipeline to ask; return a description of it, or the fault."""
         begin, version = time.perf_counter(), tuple(sys.version_info[:3])
         if version < OLDEST:
             text = f"Python {_dotted(OLDEST)} or later is needed, found {_dotted(version)}"
@@ -871,25 +871,25 @@ class Server:
         }
 
     def ask(self, told: dict[str, Any]) -> list[dict[str, Any]]:
-        """Ask queries one after the other, as a loop by hand does; for each its passages or its fault."""
+        """Ask queries one after another, as a plain loop does; return for each its passages or its fault."""
         k, params = int(told["k"]), told.get("params") or {}
         return self._row(told["queries"], k, lambda: self._pipeline.prepared(params))
 
     def echo(self, k: int, times: int) -> dict[str, Any]:
-        """Time a pipeline that returns the same ids at once: the least that a query takes here."""
+        """Time a pipeline that returns the same ids at once: the minimum time of a query here."""
         ids = [str(place) for place in range(k)]
         answers = self._row([""] * times, k, lambda: lambda _, __: ids)
         return {"ms": [answer["ms"] for answer in answers]}
 
     def _row(self, queries: Sequence[str], k: int, find: Callable[[], Ask]) -> list[dict[str, Any]]:
-        """Ask all, then read what came: reading in between would leave the next query cold caches."""
+        """Ask all, then read the answers: reading in between would leave cold caches for the next query."""
         taken = [self._take(query, k, find) for query in queries]
         read = [told if answer is None else self._read(told, answer, k) for told, answer in taken]
-        self._spans.listen()  # they may have set a provider in their first call
+        self._spans.listen()  # the first call may have set a provider
         return read
 
     def _take(self, query: str, k: int, find: Callable[[], Ask]) -> tuple[dict[str, Any], Any]:
-        """Ask one query; its times and an answer yet to be read, or all that it says and None."""
+        """Ask one query; return its times and an answer yet to be read, or the whole reply and None."""
         _stages.clear()
         self._spans.clear()
         begin = time.perf_counter_ns()
@@ -929,7 +929,7 @@ class Server:
 
 
 def _lasts(answer: Any) -> bool:
-    """Return whether an answer is the same after the next query: a list of ids, or of tuples of them."""
+    """Return whether an answer survives the next query unchanged: a list of ids, or of tuples of them."""
     return type(answer) is list and bool(answer) and type(answer[0]) in (str, int, tuple)
 
 
@@ -953,7 +953,7 @@ def _limit_memory(megabytes: float | None) -> None:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End when whoever started this process has ended, also in the middle of a call."""
+    """End this process once its parent has ended, even in the middle of a call."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
