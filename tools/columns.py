@@ -49,7 +49,7 @@ def beside(source: str) -> Iterator[tuple[int, str]]:
 
 
 def found(root: Path = ROOT) -> list[str]:
-    """Return them for every file of the product, with their locations."""
+    """Return these calls for every file of the product, with their locations."""
     files = (path for folder in ("core", "pages") for path in sorted((root / folder).rglob("*.py")))
     named = ((path.relative_to(root).as_posix(), path) for path in files)
     return [f"{name}:{line}: {call}" for name, path in named if name != SHARED
@@ -57,7 +57,7 @@ def found(root: Path = ROOT) -> list[str]:
 
 
 def main() -> int:
-    """Print each, and their number."""
+    """Print each such call, and their number."""
     each = found()
     sys.stdout.write("".join(f"{line}\n" for line in each) + f"{len(each)} columns beside tables\n")
     return 0

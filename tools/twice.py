@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 MOST = 5
-"""So many tests that fail twice end the second run: more of them would tell nothing new."""
+"""Number of tests failing twice that ends the second run: more of them would tell nothing new."""
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """Two stacks without judgements: what they show differently, and whether the grades so far decide.
 
-A question's difference in Precision4+@K depends on those passages alone that one Top-K has and the other has
-not: common ones count for both. So its range is known beforehand, from the least (all that only the first
-stack shows are useful) to the most (all that only the second one shows are).
+A question's difference in Precision4+@K depends only on the passages that one Top-K has and the other lacks,
+as common ones count for both. So its range is known beforehand, from the least (all passages that only the
+first stack shows are useful) to the most (all that only the second one shows are useful).
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ DIFFERENCES = schema("query_id overlap:float rbo:float other_first:bool only_now
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """Two stacks of which one is to be decided for; kept with the queue of its passages."""
+    """Two stacks to decide between; kept with the queue of passages to judge."""
 
     now: str  # run_id of the stack that runs today
     to: str  # run_id of the candidate
     k: int
-    margin: float = 0.0  # what the candidate has to be better by
+    margin: float = 0.0  # by how much the candidate has to be better
     delta: float = DELTA  # differences up to it do not matter
 
     @classmethod
     def of(cls, queue: Queue) -> Contest | None:
-        """Return what a queue is to decide; None if it is a queue of another kind."""
+        """Return the contest that a queue is to decide; None for another kind of queue."""
         return cls(**json.loads(queue.seed)) if queue.sampling == BETWEEN else None
 
     @property
     def seed(self) -> str:
-        """Return it as a queue keeps it."""
+        """Return the contest in the form that a queue keeps."""
         return json.dumps(asdict(self))
 
     @property
     def measure(self) -> str:
-        """Return the measure that is decided on."""
+        """Return the measure that the contest is decided on."""
         return f"Precision{USEFUL}+@{self.k}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standing:
-    """What the grades so far say."""
+    """The state of a contest by the grades so far."""
 
     contest: Contest
     questions: int  # on which both stacks were run
@@ -162,7 +162,7 @@ def draw(snapshot: Snapshot, contest: Contest) -> pl.DataFrame:
 
 
 def _range(rows: pl.DataFrame, k: int) -> tuple[Floats, Floats]:
-    """Return the least and the most that each question's difference may be [n]."""
+    """Return the smallest and the largest possible difference of each question [n]."""
     return -rows["only_now"].to_numpy() / k, rows["only_to"].to_numpy() / k
 
 
@@ -170,8 +170,8 @@ def standing(snapshot: Snapshot, contest: Contest, items: Sequence[Item]) -> Sta
     """Say what the grades of a queue decide so far.
 
     Args:
-        items: The queue's, as `draw` arranged them. A skipped passage counts as not useful; a question counts
-            when all before it are judged whole.
+        items: The queue's items, in the order of `draw`. A skipped passage counts as not useful; a question
+            counts when all before it are judged whole.
     """
     rows = differences(snapshot, contest).sort("query_id")
     low, high = _range(rows, contest.k)

@@ -1,4 +1,4 @@
-"""Scores of files as offered, without a store.
+"""Scores of result files as they are, without a store.
 
 Also values of every query at every cutoff as one table, for further analysis.
 """

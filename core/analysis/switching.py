@@ -256,7 +256,7 @@ def _tokens(view: View, tokenizer: str | None, prefix: str) -> float | None:
 
 
 def _config(model: str) -> ModelConfig | None:
-    """Return what is known of an embedding model; None of one that no catalogue has."""
+    """Return the configuration of an embedding model; None if no catalogue has it."""
     with suppress(UnknownNameError):
         return embedder_config(model)
     return None

@@ -1,4 +1,4 @@
-"""The chosen stack as something that runs without this program: a small folder, and how it ranks."""
+"""Writes the chosen stack as a small folder that runs without this program, and compares its rankings."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def ship(spec: JsonMap, kind: str, corpus: Corpus, folder: Path, about: JsonMap)
 
     Args:
         kind: One of `KINDS`.
-        about: What its readme tells: name, run_id, stack_id, prices.
+        about: Facts for its readme: name, run_id, stack_id, prices.
 
     Raises:
-        InputError: If something of it cannot be written so, or the folder is there.
+        InputError: If a part of it cannot be written so, or the folder exists.
     """
     if lacking := missing(spec, kind):
         raise InputError(

@@ -50,7 +50,7 @@ FLAT = "flat"
 """The index that searches every vector."""
 _DENSE = {"embedder": "wordllama", "index": FLAT}
 _WRITTEN = {"name", "mode", "sparse", "bm25", "dim", "fusion", "candidates", "chunks_sent", *_DENSE}
-"""What an adapter does, or says; an axis that is new is named as missing until one does it."""
+"""Axes that adapters carry out, or mention; a new axis counts as missing until one does so."""
 _NOTHING: tuple[object, ...] = (None, "", "none", "cosine", {})
 """Values of other axes that leave a ranking as it is."""
 

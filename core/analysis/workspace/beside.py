@@ -95,8 +95,8 @@ _SOURCES: Mapping[str, Callable[[Snapshot, pl.DataFrame, Scope, Quality], _Found
     REFUSING.column: partial(_answers, "right_refusal"),
     ANSWERING.column: partial(_answers, "no_wrong_refusal"),
 }
-"""By the column of an axis, its measure and its values in a workspace; None if nothing is known there.
-Harm comes along with the quality (`with_harm`)."""
+"""Measure and values of each axis in a workspace, by its column; None if nothing is known there. Harm comes
+with the quality (`with_harm`)."""
 
 
 def beside(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
@@ -174,7 +174,7 @@ def limit_words(table: pl.DataFrame, limits: Constraints, row: int | None = None
 
 
 def _number(table: pl.DataFrame, column: str, row: int | None) -> str:
-    """Format a stack's value there."""
+    """Format a stack's value on an axis."""
     if row is None or column + ENDS[0] not in table.columns:
         return ""
     value, low, high, n = (table[column + end][row] for end in ("", *ENDS))

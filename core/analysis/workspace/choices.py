@@ -98,7 +98,7 @@ def wanted(
 
 
 def unknown_measure(asked: Quality, known: Sequence[str]) -> UnknownNameError:
-    """Report a measure as unknown, and list the computed ones and that of the store with similar names."""
+    """Report a measure as unknown, and list the computed ones and the store's with similar names."""
     try:
         Measure.parse(asked.bare)
     except UnknownNameError as error:
@@ -148,7 +148,7 @@ class Choices:
         return sorted(cutoffs) or [10]
 
     def usual_cutoff(self, measure: str) -> int:
-        """Return a measure's default cutoff: of those most stacks have 10, or the least."""
+        """Return a measure's default cutoff: of those that most stacks have, 10 or else the least."""
         cutoffs, having = self.cutoffs(measure), self.stacks.get(measure, {})
         most = max(having.get(k, 0) for k in cutoffs)
         first = [k for k in cutoffs if having.get(k, 0) == most]

@@ -33,7 +33,7 @@ from core.tables import GENERATE, remembered
 
 MEAN_SAID = "a mean, which few slow queries raise"
 LEAST_FLOOR = 0.01
-"""Share of a latency from which on the time of an empty pipeline is said beside it."""
+"""Share of a latency from which the time of an empty pipeline is stated beside it."""
 _NO_MODEL = "generation was not timed: give its speed in Settings"
 _MODELLED = "retrieval {}, generation modelled"
 _NONE = Ids()
@@ -41,7 +41,7 @@ COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_ba
 
 
 def empty_pipeline(floor_ms: float) -> str:
-    """Say what a pipeline that does nothing takes, asked as the custom one was."""
+    """Say how long a pipeline that does nothing takes if it is asked like the custom one."""
     return f"an empty pipeline takes {ms(floor_ms) if floor_ms >= 0.01 else 'under 0.01 ms'}"
 
 
@@ -86,7 +86,7 @@ def latencies(
 
 
 def _floors(runs: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
-    """Say what an empty pipeline took in the process that asked a custom one, if that is a share of its time.
+    """Say how long an empty pipeline took in a custom one's process, if that is a share of its time.
 
     It is constant, and no part of the band of jitter.
 

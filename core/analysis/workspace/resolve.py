@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """The comparison behind a question: the part of a view that limits, rule and judge noise leave alone."""
+    """The comparison behind a question: the part of a view that limits, rule and judge noise leave as is."""
 
     snapshot: Snapshot
     quality: Quality

@@ -82,7 +82,7 @@ def _passages(spec: Mapping[str, Any], origin: str, candidates: int | None) -> f
 
 
 def _chunk(spec: Mapping[str, Any]) -> float | None:
-    """Return tokens of a chunk, if the specification says."""
+    """Return the tokens of a chunk, if the specification gives them."""
     chunker = spec.get("chunker")
     size = chunker.get("size") if isinstance(chunker, Mapping) else None
     return float(size) if isinstance(size, int | float) and not isinstance(size, bool) else None
@@ -163,14 +163,13 @@ def stack_table(
     Returns:
         One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
         (clusters and cluster_kind: the number and kind of groups of its n queries; null if each is its own)
-        with its 95 % interval and n, proc and pct_proc (its ceiling), proc_pool (the pool that
-        this is of, by `core.analysis.workspace.pools`; null = not stated), hole
-        (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
-        worst, or the best, grade), further axes (`core.analysis.workspace.beside`), latency_ms with
-        interval, n, basis and note, calls (retrievals per query of a pipeline that reports them, mean), the
-        columns of `lacks`, `costs`, `core.analysis.workspace.latencies.jitters` and
-        `core.analysis.workspace.stacks.prompts`, cost_noise (see `latencies.with_noise`), and how its costs
-        written (`core.number_format.UNIT`).
+        with its 95 % interval and n, proc and pct_proc (its ceiling), proc_pool (the pool of that ceiling, by
+        `core.analysis.workspace.pools`; null = not stated), hole (share of unjudged passages in the Top-K),
+        hole_low and hole_high (quality if every hole were of the worst, or the best, grade), further axes
+        (`core.analysis.workspace.beside`), latency_ms with interval, n, basis and note, calls (retrievals per
+        query of a pipeline that reports them, mean), the columns of `lacks`, `costs`,
+        `core.analysis.workspace.latencies.jitters` and `core.analysis.workspace.stacks.prompts`, cost_noise
+        (see `latencies.with_noise`), and how its costs are written (`core.number_format.UNIT`).
     """
     table = runs = runs_in(snapshot, scope)
     for part in (

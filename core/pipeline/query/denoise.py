@@ -50,7 +50,7 @@ def denoise(text: str) -> str:
 
 
 def _once(text: str) -> str:
-    """Return every rule in turn; what is returned is shorter or the same."""
+    """Apply every rule in turn; the result is shorter or the same."""
     text = _without_signature(text)
     for pattern, instead in _FILLERS:
         text = pattern.sub(instead, text)
@@ -157,7 +157,7 @@ _PLEASE = r"s['’]il (?:vous|te) pla[iî]t|svp|stp"
 _NAMED = "".join(
     f"(?<!{word})" for word in ("dit-on", "dire", "écrire", "écrit", "écrit-on", "signifie", "traduire")
 )
-"""Before a French "please" that the question is about, not asked with."""
+"""Words before a French "please" that is a topic of the question and not a courtesy."""
 _BREAK = r"(?:(?<=[.!?,;:…—–\-\n])\s*|\A)"  # punctuation before it, or nothing but it
 _END = r"[\s.!,;…]*\Z"
 

@@ -1,7 +1,7 @@
 """Names in a question (people, places, products, modules, part numbers), and other forms of them.
 
-A question's own tags say it ("entity=MG-200", several with ";" between them). Otherwise names come from the
-collection's metadata (sources and titles of its passages) and what the question itself writes as a name:
+A question's own tags may state them ("entity=MG-200", several separated by ";"). Otherwise names come from
+the collection's metadata (sources and titles of its passages) and what the question itself writes as a name:
 capitals within the sentence, and words with an underscore, an inner full stop, or letters before digits. That
 is our own rule of thumb. The forms come from the CLQ paper, §4.2.
 """
@@ -37,7 +37,7 @@ def gibberish(name: str) -> str:
 
 
 def near_miss(name: str, substitutions: int, seed: str) -> str:
-    """Return a name in which this many letters are others; all of them if it has fewer."""
+    """Return a name with this many letters changed; all of them if it has fewer."""
     drawn = np.random.default_rng(int(short_hash(seed, name, str(substitutions)), 16))
     letters = [place for place, char in enumerate(name) if char.isalpha()]
     chars = list(name)
@@ -75,7 +75,7 @@ def _initial(part: str) -> str:
 
 
 def _parts(name: str) -> tuple[list[str], str]:
-    """Return names before the family name, and that with its particles."""
+    """Return the names before the family name, and the family name with its particles."""
     words = name.split()
     last = len(words) - 1
     while last > 1 and words[last - 1].lower() in PARTICLES:
@@ -99,7 +99,7 @@ def renamed(text: str, names: Collection[str], form: str, language: str = "engli
 
 
 def _other(name: str, form: str, text: str) -> str:
-    """Return one name in a form; what is drawn for it is drawn from the query's own text."""
+    """Return one name in a form; random choices are seeded by the query's own text."""
     if form.isdecimal():
         return near_miss(name, int(form), text)
     if form == "case":
@@ -109,7 +109,7 @@ def _other(name: str, form: str, text: str) -> str:
 
 OFF = "0"
 MASKS: Mapping[str, str] = {"english": "AUTHOR_001", "french": "AUTEUR_001"}
-"""What stands for every name, by language; the English one where there is none."""
+"""The token that replaces every name, by language; English is the fallback."""
 _FORMS: Mapping[str, Callable[[str], str]] = {
     "gibberish": gibberish,
     "accents": stripped,
@@ -120,7 +120,7 @@ _FORMS: Mapping[str, Callable[[str], str]] = {
 
 TAG = "entity="
 _WORD = re.compile(r"\w+(?:[-.]\w+)*")
-_LONGEST = 8  # Words of a name of the metadata; what is longer is a heading
+_LONGEST = 8  # Maximum words of a name in metadata; anything longer is a heading
 _SHORTEST = 3
 _BETWEEN = (" ", "-", "'", "’")
 _BEGINS = re.compile(r"[.?!:;\"“«(]")

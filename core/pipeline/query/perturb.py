@@ -1,8 +1,8 @@
 """Queries as a person might have typed them: other names, small talk, slips, no accents.
 
-Forms of names follow the CLQ paper, §4.2, noise levels §4.4; the other ways are ours. Everything is drawn
-from the query's own text, so that a query always gets the same; a level of noise or typos holds what the
-level below added.
+Forms of names follow the CLQ paper, §4.2, noise levels §4.4; the other ways are ours. Random choices are
+seeded by the query's own text, so that a query always gets the same ones; a level of noise or typos includes
+what the level below added.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def perturbed(text: str, perturb: JsonMap, names: Collection[str] = ()) -> str:
 
     Args:
         perturb: Ways and levels, and the language if it is not English.
-        names: What it names, for the way "names".
+        names: The names in it, for the way "names".
 
     Returns:
-        What is typed in its place; the query itself where every level is 0.
+        The perturbed query; the query itself if every level is 0.
     """
     language = perturb.get("language", "english")
     said, _ = _said(language)
@@ -77,7 +77,7 @@ def check_perturb(perturb: JsonMap) -> None:
 
 
 def identified(perturb: JsonMap, names: str = "") -> JsonMap:
-    """Return ways and levels with what identifies the texts, and the names, that they draw from."""
+    """Return ways and levels with identifiers of the texts and names that they draw from."""
     return {
         **perturb,
         "source": _said(perturb.get("language", "english"))[1],
@@ -106,7 +106,7 @@ def _among_small_talk(text: str, typed: str, level: int, said: Mapping[str, list
 
 
 def _slips(text: str, count: int) -> list[int]:
-    """Return the numbers of the words to mistype; fewer words give fewer."""
+    """Return the positions of the words to mistype, fewer in a text of few words."""
     words = range(len(_WORD.findall(text)))
     return sorted(words, key=lambda number: short_hash("word", str(number), text))[:count]
 

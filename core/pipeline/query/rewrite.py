@@ -196,7 +196,7 @@ class Rewrite(Model, ABC):
         """Rewrite a query."""
 
     def expected(self, query: str) -> tuple[Amount, ...]:  # noqa: ARG002 - most use no more than time
-        """Return usage of rewriting a query, as an estimate."""
+        """Estimate the usage of rewriting a query."""
         return (Amount(self.item, "cpu_ms", None, Basis.MODELLED),)
 
 
@@ -217,7 +217,7 @@ class LocalRewrite(Rewrite):
 
 
 class ChatRewrite(ByChat, Rewrite):
-    """Asks a chat model for what is to be searched."""
+    """Asks a chat model for the text to search with."""
 
     def __init__(self, chat: Chat, way: str = RESTATE) -> None:
         super().__init__(chat)
@@ -252,7 +252,7 @@ def _details(query: str, text: str, reason: str) -> dict[str, object]:
 REWRITES: Mapping[str, Callable[[str], str]] = MappingProxyType(
     {"none": lambda query: query, "hygiene": hygiene, "rules": denoise}
 )
-"""Rewrites without a model: as it is; Unicode and white space; English and French small talk taken out."""
+"""Rewrites without a model: none; cleaned Unicode and white space; English and French small talk removed."""
 
 
 def rewrite_config(name: str, models: Mapping[str, ModelConfig] | None = None) -> ModelConfig | None:

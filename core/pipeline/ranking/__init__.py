@@ -28,7 +28,7 @@ def top_k(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[Any]],
 
 
 def top_k_rows(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[Any]], k: int) -> list[Hits]:
-    """Return `top_k` of many queries, where most rows are in order already."""
+    """Return `top_k` of many queries, most of whose rows are already in order."""
     ids, values = passages.astype(np.int64, copy=False), scores.astype(np.float64)
     if ids[:, -1].min() >= 0 and (values[:, 1:] < values[:, :-1]).all():
         return [Hits(row, scored) for row, scored in zip(ids[:, :k], values[:, :k], strict=True)]
@@ -43,7 +43,7 @@ def top_k_rows(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[A
 
 
 SIGNALS = ("top1", "top_margin", "score_gap", "score_entropy")
-"""How sure a ranking is of itself, by the scores of its pool: what a router may later decide by.
+"""How sure a ranking is, by the scores of its pool; a router may decide by these signals.
 
 * top1: the best score.
 * top_margin: best minus second best.

@@ -32,7 +32,7 @@ Scores = NDArray[np.float64]
 _ROUNDING = 1e-9
 
 _VARIANCE = 1e-6
-"""Least variance of a component, for scores from 1 down to 0: equal scores have none of their own."""
+"""Least variance of a component, for scores from 1 down to 0: equal scores have no variance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,10 +66,10 @@ def reciprocal_rank_fusion(
 
 
 def _boosted(legs: Sequence[Hits], k: int, options: JsonMap) -> Hits:
-    """Fuse by reciprocal ranks; what stands out in the first leg's scores, the sparse one's, counts more.
+    """Fuse by reciprocal ranks; outstanding scores in the first leg, the sparse one, count more.
 
-    A passage counts 1 + boost · (its score − that of rank `level`, or 0 if there is none) / the best score
-    times there, never less than once: a high score that few share is what rare words give.
+    There a passage counts 1 + boost · (its score − the score at rank `level`, or 0 if there is none) / the
+    best score times, at least once: rare words give high scores that few passages share.
     """
     depth, constant, level = options["depth"], options["constant"], options["level"]
     ranked = [leg.passages[:depth] for leg in legs]
@@ -114,14 +114,14 @@ def _zscore(scores: Scores) -> tuple[Scores, float]:
 NORMALISE: Mapping[str, Callable[[Scores], tuple[Scores, float]]] = MappingProxyType(
     {"minmax": _minmax, "zscore": _zscore, "none": lambda scores: (scores, float(scores.min()))}
 )
-"""Name to what brings the scores of a ranking to a common scale, with the score of what it lacks."""
+"""Functions, by name, that scale a ranking's scores and return the score of a missing passage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fusion(Method):
     """A way to fuse."""
 
-    fuse: Callable[[Sequence[Hits], int, JsonMap], Hits]  # does it, with read options
+    fuse: Callable[[Sequence[Hits], int, JsonMap], Hits]  # the function, with read options
 
 
 def _rrf(legs: Sequence[Hits], k: int, options: JsonMap) -> Hits:
@@ -241,9 +241,9 @@ def fuse(spec: JsonMap, legs: Sequence[Hits], k: int) -> Hits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dedup(Method):
-    """A way to tell copies."""
+    """A way to recognise copies."""
 
-    mark: Callable[[str, JsonMap], Any] | None  # what of a passage's text is compared
+    mark: Callable[[str, JsonMap], Any] | None  # the mark of a passage's text to compare
     alike: Callable[[Sequence[Any], JsonMap], Alike]  # which of some marks, or vectors [dim], are copies
 
 
@@ -333,7 +333,7 @@ dedup_options = partial(read_method, "dedup", DEDUPS)
 
 
 def kept(alike: Alike, depth: int) -> NDArray[np.int64]:
-    """Return the places of a pool that stay."""
+    """Return the positions in a pool that are kept."""
     places: list[int] = []
     for place in range(len(alike)):
         if len(places) == depth:

@@ -1,1 +1,1 @@
-"""Searches over stacks: what to evaluate next, and a race that drops what others beat."""
+"""Searches over stacks: proposals of what to evaluate next, and a race that drops beaten stacks."""

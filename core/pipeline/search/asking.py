@@ -1,4 +1,4 @@
-"""Asks stacks some of the queries: quality, time and dollars; what neighbours share is asked once."""
+"""Asks stacks some queries for quality, time and dollars; steps that stacks share are asked once."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from core.records import Basis, Stack
 Floats = NDArray[np.float64]
 Price = Callable[[Amount], float | None]
 Answers = tuple[Floats, ...]
-"""Of the queries of a round: quality, milliseconds (NaN = not measured), dollars (NaN = unknown).
+"""Results on the queries of a round: quality, milliseconds (NaN = not measured), dollars (NaN = unknown).
 
-Where harm has a limit, Harm and its upper bound follow.
+If harm has a limit, Harm and its upper bound follow.
 """
 
 
@@ -94,7 +94,7 @@ class Grades:
 
 
 class Course:
-    """Runs the queries on a space's stacks in one order, by rounds."""
+    """Runs the queries on the stacks of a space in one order, round by round."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class Course:
         )
 
     def _answer(self, step: Step, every: Graph, asker: Asker, queries: Sequence[int]) -> None:
-        """Ask a step what it has not been asked."""
+        """Ask a step the queries that it has not been asked yet."""
         kept = self._kept.setdefault((step, every.depths.get(step, 0)), {})
         missing = [query for query in queries if query not in kept]
         if not missing:

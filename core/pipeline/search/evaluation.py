@@ -1,6 +1,6 @@
-"""Searches as part of an evaluation: its stacks are the space, and those that come through are measured.
+"""Searches as part of an evaluation: its stacks are the space, and the surviving ones are measured.
 
-Only stacks that were asked every query become runs; what was dropped stays in the evaluation's folder, so
+Only stacks that were asked every query become runs; dropped ones stay in the evaluation's folder, so
 that no mean over 16 queries is compared with one over all.
 
 A search that was killed is run again from its beginning: answers and proposals that are kept are taken from
@@ -78,7 +78,7 @@ class _Search:
     race: Race
 
     def ask(self, rows: Sequence[int], first: int, last: int) -> list[Answers]:
-        """Ask stacks a part of the queries, what is kept from before left out."""
+        """Ask stacks part of the queries, except for answers kept from before."""
         every: list[Answers] = []
         for stack in (self.space.stacks[row] for row in rows):
             answers = self.kept.answer(stack.stack_id, (first, last))
@@ -138,10 +138,10 @@ class _Search:
         }
 
     def study(self) -> None:
-        """Bring the study up to date: a trial per stack that is through (complete) or dropped (pruned).
+        """Bring the study up to date: a trial per stack that is finished (complete) or dropped (pruned).
 
-        optuna-dashboard opens it: ``optuna-dashboard sqlite:///…/study.sqlite``. What became known of time or
-        money, or turned out to be unknown for some stack, restarts the study.
+        optuna-dashboard opens it: ``optuna-dashboard sqlite:///…/study.sqlite``. The study restarts when time
+        or cost becomes known, or turns out to be unknown for some stack.
         """
         space, race = self.space, self.race
         figures = race.figures()
@@ -262,7 +262,7 @@ class Kept:
             self._db = sqlite3.connect(path, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.executescript(_SCHEMA)
-        self.seconds = self.usd = 0.0  # of the answers that were given out so far
+        self.seconds = self.usd = 0.0  # of the answers returned so far
 
     def answer(self, stack: str, part: tuple[int, int]) -> Answers | None:
         """Return a stack's recorded answers, or None."""

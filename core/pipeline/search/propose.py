@@ -3,7 +3,7 @@
 A space is read off the stacks themselves, as parameters with conditions: the specification of each stack is
 walked key by key, and where the stacks that agree so far still differ, the key is a parameter whose choices
 are their values. So a value that exists only under another (a fusion of hybrids, a dimension of one model) is
-only ever chosen under it, and each choice of all ends at a stack.
+only ever chosen under it, and every complete choice leads to a stack.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Mask = NDArray[np.bool_]
 POPULATION = 32
 """Stacks of a generation of NSGA-II, in the order in which they were evaluated."""
 _TRIES = 2
-"""Proposals of stacks that are known already, before the nearest that is not is taken."""
+"""Attempts that end at a known stack, before the nearest free one is taken."""
 
 
 Value: TypeAlias = "str | int | float | bool"
@@ -138,7 +138,7 @@ def tell(
 ) -> tuple[list[Trial], list[bool]]:
     """Return the data for proposals, and which objectives are maximised.
 
-    Of time and money only what is known of all stacks and tells them apart is an objective.
+    Time and cost are objectives only if they are known for all stacks and distinguish them.
     """
     quality, ms, usd = figures
     axes = [(quality, higher_is_better)]

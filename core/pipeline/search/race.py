@@ -1,9 +1,9 @@
 """A search: stacks are proposed and asked more queries, round by round, until another is shown to beat them.
 
 A stack is dropped when one that is no slower and no dearer, asked the same queries, is so much better that
-the upper bound of a paired bootstrap on what the stack has over it is not above the margin (after Maron &
-Moore, NIPS 1993, with bounds of a bootstrap). Rounds are beginnings of one order of the queries, so that any
-two stacks share the queries of the one that was asked fewer.
+the upper bound of a paired bootstrap on the stack's lead over it does not exceed the margin (after Maron &
+Moore, NIPS 1993, with bounds of a bootstrap). Each round takes a prefix of one order of the queries, so that
+any two stacks share the queries of the one that was asked fewer.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from core.pipeline.sweep.fields import Search
 from core.stats.intervals import Sample, resampled, weights
 
 FIRST_SHARE = 0.25
-"""Of the stacks that may be begun, those that spread over the space before anything is known of it."""
+"""Share of the stacks to start that are spread over the space before anything is known about it."""
 BATCH = 16
 _BEGIN_SHARE = 0.6
-"""Of the queries that may be asked, those after which no further stack is begun."""
+"""Share of the queries to ask after which no further stack is started."""
 RESAMPLES = 500
 ALIKE = 0.02
 """Latencies and costs that differ by less than this share count as equal."""
 USUAL_GAP = 0.1
-"""By how much stacks differ on a query where nothing is known of it."""
+"""Assumed difference of stacks on a query if nothing is known."""
 _TINY = 1e-9
 _RIVALS = 8
-"""The best on a stack's queries among those that could beat it; one of the others hardly does."""
+"""Number of possible rivals compared, the best on a stack's queries; the others hardly ever beat it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +45,7 @@ class Entry:
     usd: Floats  # [n]; NaN = unknown
     harm: Floats  # [2, n], Harm and its upper bound; without queries where harm has no limit
     by: int | None = None  # place of the stack that beats it, so that it was dropped
-    bound: float | None = None  # upper bound of what it has over that one
+    bound: float | None = None  # upper bound of its lead over that one
 
     @property
     def n(self) -> int:
@@ -88,14 +88,14 @@ class Race:
 
     @property
     def racing(self) -> list[Entry]:
-        """Stacks that are neither dropped nor through."""
+        """Stacks that are neither dropped nor finished."""
         return [entry for entry in self.entries.values() if not entry.dropped and entry.n < self.queries]
 
     def figures(self, entries: Sequence[Entry] | None = None) -> tuple[Floats, Floats, Floats]:
         """Return the quality to expect on all queries, the median time and the mean cost of stacks.
 
-        Stacks that were asked few queries had easier or harder ones than others: they are taken to differ
-        from those that were asked all (or most) by as much as they do on the queries of both.
+        Stacks asked few queries had easier or harder ones than others, so each is assumed to differ from
+        those asked all (or most) by the difference on their common queries.
         """
         entries = list(self.entries.values()) if entries is None else entries
         quality = np.array([_mean(entry.quality) for entry in entries])
@@ -112,7 +112,7 @@ class Race:
     def harm(self, entries: Sequence[Entry], n: int | None = None) -> Floats | None:
         """Return the mean harm of stacks on their first n queries, or all, or None if it has no limit.
 
-        It is the upper bound for all where more than a trifle of what any stack ranks is unjudged.
+        It is the upper bound for all if more than a trifle of any stack's ranking is unjudged.
         """
         if self.how.limits.max_harm is None:
             return None
@@ -141,7 +141,7 @@ class Race:
                 if entry.n > n or (entry.n == n and not entry.dropped)
             ]
             rows = [entry.row for entry in field]
-            if self._compared.get(n) != rows:  # else nothing has come that could beat another
+            if self._compared.get(n) != rows:  # otherwise no new result could beat a stack
                 self._compared[n] = rows
                 dropped += self._drop_at(n, field)
         return dropped
@@ -175,9 +175,8 @@ class Race:
     def _bounds(self, gaps: Floats) -> Floats:
         """Return the upper bounds of the means of differences [P, n].
 
-        What was never seen has no share in a bootstrap: stacks alike on 16 queries would be so on all. So one
-        query more is drawn from, on which the stack is better by as much as it differs from its rivals where
-        it does.
+        A bootstrap never draws what was not seen: stacks alike on 16 queries would be alike on all. So one
+        query is added, on which the stack leads by as much as it differs from rivals where it does.
         """
         apart = np.abs(gaps[np.nan_to_num(gaps) != 0])
         unseen = float(apart.mean()) if len(apart) else USUAL_GAP
@@ -211,11 +210,11 @@ class Ask(Protocol):
     """Asks stacks some queries of the order."""
 
     def __call__(self, rows: Sequence[int], first: int, last: int) -> Sequence[tuple[Floats, ...]]:
-        """Return of each stack quality, milliseconds, dollars and harm of the queries from first to last."""
+        """Return each stack's quality, milliseconds, dollars and harm on the queries from first to last."""
 
 
 Propose = Callable[[Sequence[Trial], int, Sequence[bool]], Sequence[int]]
-"""Names so many stacks of which nothing is known, given the direction of each objective."""
+"""Proposes this many unknown stacks, given the direction of each objective."""
 
 
 def search(
@@ -228,7 +227,7 @@ def search(
     more: Callable[[], bool] = lambda: True,
     on_round: Callable[[Sequence[Entry]], None] = lambda _: None,
 ) -> None:
-    """Search a space, stacks that are given first; the same way for the same answers and seed."""
+    """Search a space, given stacks first; equal answers and seeds give the same search."""
     how = race.how
     most = min(how.trials, len(space))
     limit = np.inf if how.evaluations is None else how.evaluations

@@ -18,7 +18,7 @@ from core.pipeline.sweep.fields import SearchLimits
 from core.records import Stack
 
 MOST = 20_000
-"""Combinations that are looked at, drawn at random where there are more."""
+"""Maximum number of combinations considered, drawn at random if there are more."""
 TOLD = 1_000  # Most evaluated stacks passed to a search
 COUNT = 8
 Rows: TypeAlias = "NDArray[np.intp]"
@@ -46,13 +46,13 @@ def unmeasured(
     count: int = COUNT,
     seed: int = 0,
 ) -> list[Proposal]:
-    """Propose stacks to evaluate, the first to begin with first; the same ones for the same results and seed.
+    """Propose stacks to evaluate, in order; equal results and seeds give the same ones.
 
     Args:
         levels: The axes of every evaluated stack; null = it has no such axis.
         figures: Quality, milliseconds and dollars per 1,000 queries for each; NaN = unknown.
-        harm: Of each, where that is known.
-        read: What of a stack anything in it reads: of stacks that are equal in it one is enough.
+        harm: Harm of each, if known.
+        read: Returns the settings that a stack reads; of stacks that share them one is enough.
 
     Raises:
         ClqError: If Optuna is not installed.
@@ -83,8 +83,8 @@ def unmeasured(
 def _telling(figures: tuple[Floats, Floats, Floats], seed: int, *, higher_is_better: bool) -> Rows:
     """Return the rows of known quality to pass to a search: if there are very many, the best and a sample.
 
-    The best are those that none beats. A search's time grows with their number, while it looks closely at
-    the best few alone.
+    The best are those that none beats. A search's time grows with their number, while it looks closely only
+    at the best few.
     """
     known: Rows = np.flatnonzero(~np.isnan(figures[0]))
     if len(known) <= TOLD:

@@ -79,7 +79,7 @@ def _line_of(path: Keys, lines: Lines) -> int:
 
 
 MAX_BYTES = 1_000_000  # A specification is a page of text; more is something else
-MAX_DEPTH = 16  # Levels of tables and lists in one another; a specification needs half as many
+MAX_DEPTH = 16  # Maximum nesting of tables and lists; a specification needs half as much
 _FORMS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 _IN_PATHS = {"/", "\\", "."}
 _SOURCES = ("collection", "queries", "golden_set")
@@ -171,7 +171,7 @@ def presets() -> dict[str, Path]:
 
 
 def _form(text: str) -> str:
-    """Return YAML where only that makes keys of the text."""
+    """Return "yaml" if only YAML finds keys in the text, otherwise "toml"."""
     try:
         tomllib.loads(text)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Everything that cannot work, noticed before anything runs: all of it at once, each with its reason."""
+"""Checks of a specification before anything runs: all problems at once, each with its reason."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _vectors(spec: JsonMap, _: Facts) -> Iterator[Problem]:
 
 
 def _late(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
-    """Yield a problem where late chunking has no encoder that gives the vectors of tokens."""
+    """Yield a problem if late chunking has no encoder that gives the vectors of tokens."""
     embedder = facts.known.embedder(spec.get("embedder", ""))
     late = spec.get("chunker", {}).get("late") == "yes"
     if late and embedder is not None and embedder.provider not in TOKEN_ENCODERS:
@@ -113,7 +113,7 @@ def _late(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
 
 
 def _pool(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
-    """Yield the candidate depth is one that the pool can have."""
+    """Yield a problem if the pool cannot have the candidate depth."""
     k = spec["candidates"]
     depth = spec["fusion"].get("depth") if spec["mode"] == "hybrid" else None
     if isinstance(depth, int) and k > depth:
@@ -207,7 +207,7 @@ def check(
 
 
 def require(problems: Sequence[Problem], *, to_run: bool = True) -> list[Problem]:
-    """Refuse what cannot be done."""
+    """Raise an error for fatal problems, and return all problems otherwise."""
     refused = (Severity.ERROR, Severity.MISSING) if to_run else (Severity.ERROR,)
     fatal = [problem for problem in problems if problem.severity in refused]
     if fatal:
@@ -256,7 +256,7 @@ def _some(labels: Sequence[str], whole: int) -> str:
 
 
 def _own(own: OwnStack) -> Iterator[Problem]:
-    """Yield a custom pipeline: its interpreter, its folder, its address, its templates."""
+    """Yield problems of a custom pipeline: of its interpreter, its folder, its address, its templates."""
     if own.path is not None and not own.path.is_dir():
         yield Problem(f"stack {own.name}, path", f"There is no such folder: {own.path}.")
     if own.python is not None and shutil.which(own.python) is None:
@@ -302,7 +302,7 @@ def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]
 
 
 def _incumbent(spec: SweepSpec, stacks: Sequence[Stack]) -> Iterator[Problem]:
-    """Yield why the stack that runs today is none of these, or more than one of them."""
+    """Yield a problem if the stack that runs today matches none of these, or several."""
     if spec.incumbent is None or spec.searched:
         return
     named = [stack for stack in stacks if spec.incumbent in (stack.label, stack.spec.get("name"))]

@@ -82,7 +82,7 @@ def _canonical(axis: str, chosen: Methodic | None, language: str) -> JsonMap:
 
 
 SENTENCES = Methodic(method="sentence")
-"""How documents are cut where nothing is said: the paper's chunks (§3.5)."""
+"""The default chunker: the paper's chunks (§3.5)."""
 MAX_STACKS = 20_000  # More than this many combinations are a mistake
 
 
@@ -143,7 +143,7 @@ def _grid(axes: Axes) -> Iterator[Choice]:
 
 
 def _fitting_values(axes: Axes, axis: str, mode: Mode) -> list[Any]:
-    """Return the values of an axis but for methods that stacks of the mode lack."""
+    """Return the values of an axis, except methods that stacks of the mode cannot have."""
     registry = METHODS.get(axis)
     return [value for value in getattr(axes, axis) if registry is None or registry.fits(value.method, mode)]
 

@@ -59,7 +59,7 @@ class Registry:
     read: Callable[[JsonMap], JsonMap]  # checks a method with its parameters and fills in the defaults
 
     def fits(self, method: str, mode: str) -> bool:
-        """Return whether stacks of a mode have what a method needs; one that is not known is not judged."""
+        """Return whether stacks of a mode have what a method needs; an unknown method passes."""
         return mode != "sparse" or method not in self.methods or not self.methods[method].needs_vectors
 
 
@@ -100,7 +100,7 @@ AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
 Positive = Annotated[int, Field(ge=1)]
 Level = Annotated[int, Field(ge=0)]  # Of a perturbation of the queries; 0 = unchanged
 NameForm = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=int | str)]
-"""Of the names in the queries; so many letters off may be written as a number."""
+"""A form of the names in queries; a number means that many wrong letters."""
 Named = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -189,7 +189,7 @@ class SearchLimits(Table):
     @model_validator(mode="before")
     @classmethod
     def _renamed(cls, given: object) -> object:
-        """Take limits as release 0.2 called them; one that is given under both names is refused."""
+        """Accept the limit names of release 0.2; a limit given under both names is refused."""
         if not isinstance(given, Mapping):
             return given
         return {name if (now := FORMER.get(name, name)) in given else now: given[name] for name in given}

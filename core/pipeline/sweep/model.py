@@ -192,7 +192,7 @@ METHODS: Mapping[str, Registry] = {
     for registry in field.metadata
     if isinstance(registry, Registry)
 }
-"""What axes whose values are methods take, by the key of a stack's specification."""
+"""The registries of axes whose values are methods, by the key in a stack's specification."""
 
 
 class Point(Table):
@@ -219,7 +219,7 @@ class Point(Table):
     chunks_sent: ChunksSent | None = None
 
 
-_TAGS = ("‹Point›", "‹OwnStack›")  # No keys of a specification begin so
+_TAGS = ("‹Point›", "‹OwnStack›")  # No keys of a specification begin like this
 
 
 def _kind_of_stack(given: object) -> str:

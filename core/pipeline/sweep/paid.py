@@ -42,7 +42,7 @@ class Counted(NamedTuple):
 def count_texts(
     texts: Sequence[str], tokenizer: str | None, prefix: str = "", *, sample: int = SAMPLE
 ) -> Counted:
-    """Return tokens that embedding texts takes."""
+    """Return the tokens needed to embed texts."""
     distinct = list(dict.fromkeys(text for text in texts if text.strip()))
     counts, chosen = counter(tokenizer), distinct
     if len(distinct) > sample:
@@ -55,12 +55,12 @@ def count_texts(
 
 
 def embedding(config: ModelConfig, tokens: float) -> Amount:
-    """Return usage of embedding texts of this many tokens."""
+    """Return the usage of embedding texts with this many tokens."""
     return Amount(config.price_item, "input_tokens", tokens, Basis.MODELLED)
 
 
 def typical(lengths: Lengths, k: int) -> list[float]:
-    """Return lengths of k passages that are not known: spread as in the corpus, and as long on average."""
+    """Return assumed lengths of k unknown passages, with the corpus's spread and average."""
     spread = np.quantile(lengths, (np.arange(k) + 0.5) / k)
     even: list[float] = (spread * (lengths.mean() / spread.mean()) if spread.any() else spread).tolist()
     return even
@@ -116,7 +116,7 @@ class Counting:
         self._rerankers: dict[str, Reranker] = {}
 
     def all(self) -> list[Paid]:
-        """Return every step that is paid for, those that build first."""
+        """Return every step that is paid for, building steps first."""
         left = (step for step in self._graph.builds if not self._built(step))
         paid = [payment for step in left if (payment := self.corpus(step)) is not None]
         warm: set[str] = set()
@@ -130,12 +130,12 @@ class Counting:
         return paid
 
     def reranked(self, step: Step, spec: JsonMap, depth: int) -> Usage:
-        """Mean usage of a query of a reranker at a depth that may be less than the step's."""
+        """Return a reranker's mean usage per query at a depth, which may be less than the step's."""
         reranker = self._reranker(step.params["model"]["name"])
         return _mean([used for used, _ in self._reranks(reranker, spec, depth).by_query])
 
     def corpus(self, step: Step) -> Paid | None:
-        """Return embedding a corpus, done already or not; None for other steps and for what runs here."""
+        """Return the calls that embed a corpus, done already or not; None for other steps and local ones."""
         if step.kind != "vectors" or self._known.is_local("embedder", step.params["model"]["name"]):
             return None
         name = step.params["model"]["name"]
@@ -163,7 +163,7 @@ class Counting:
         calls = queries * max(1, protocol.passes) + warm_up
         config = self._job.own[name]
         per_query = expected_usage(config)
-        if config.usd_per_hour is not None:  # it takes what it takes
+        if config.usd_per_hour is not None:  # its duration is unknown
             per_query = (replace(per_query[0], amount=None),)
         used = tuple(replace(a, amount=None if a.amount is None else a.amount * calls) for a in per_query)
         return Paid(step=step, stage=step.stage, model=name, calls=calls, used=used, per_query=per_query)
@@ -215,7 +215,7 @@ class Counting:
         return Asked(used, counts.exact and not way, (counts.note, POOL_KNOWN))
 
     def _typical(self, reranker: Reranker, spec: JsonMap, depth: int) -> list[tuple[Usage, int]]:
-        """Return the same for all of a corpus's pools, which may number hundreds."""
+        """Return a reranker's typical usage, shared by all of a corpus's pools, which may number hundreds."""
         chunking = self._names.chunking(spec)
         key = (reranker.name, chunking, f"{spec.get('rewrite')} {spec.get('perturb')}", depth)
         if key not in self._typicals:
@@ -244,7 +244,7 @@ class Counting:
 def fewest_calls(counted: Counted, embedder: Embedder, *, own: bool) -> int:
     """Return the least number of calls that embed the texts.
 
-    To a server of one's own each can be twice the one before.
+    Each call to a self-hosted server can be twice as large as the one before.
     """
     by_items = math.ceil(counted.texts / embedder.batch_items)
     if own:

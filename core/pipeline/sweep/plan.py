@@ -44,11 +44,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Who is asked for a model, and with which key."""
+    """The service behind a model, and the key sent to it."""
 
     model: str  # the remote model
     url: str  # its address
-    key_env: str  # where its key is looked up; empty = it is sent none
+    key_env: str  # variable with its key; empty = none is sent
     allowed_by: str  # who allows that key to be sent there: "vendor", "operator"; empty = nobody, or no key
 
 
@@ -72,7 +72,7 @@ class Bill:
 
     @property
     def usd(self) -> float | None:
-        """Dollars in all, or None when a line is not known."""
+        """Total dollars, or None if a line is unknown."""
         return None if any(line.usd is None for line in self.lines) else self.usd_known
 
     @property
@@ -109,7 +109,7 @@ class Plan(Bill):
     steps: Mapping[str, int]  # how many different steps of each kind there are
     services: tuple[Service, ...]
     resources: Resources
-    # How many stacks a search begins at most, so that all else is the most that it takes; None = all of them
+    # Maximum stacks that a search starts, so that all other numbers are maxima; None = all of them
     begun: int | None = None
 
     @property
@@ -180,7 +180,7 @@ def dollars(amount: Amount, book: PriceBook) -> tuple[float | None, str]:
 def priced_lines(
     of: tuple[str, str, int], used: Iterable[Amount], book: PriceBook, *, exact: bool, notes: Sequence[str]
 ) -> Iterator[Line]:
-    """Yield one line per unit that the calls of a model use; calls are told once.
+    """Yield one line per unit that the calls of a model use; only the first states the number of calls.
 
     Args:
         of: The stage, the model and how many calls.

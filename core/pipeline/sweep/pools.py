@@ -1,7 +1,7 @@
-"""Candidate pools computed while planning, if that is free: rerankers are billed by what is in them.
+"""Candidate pools computed while planning, if that is free, as rerankers are billed by their content.
 
 BM25 and the static embeddings that come with the product are run over small corpora; nothing is sent and
-nothing is written. Pools that need a vendor's vectors, or a model that takes its time, are not known.
+nothing is written. Pools that need a vendor's vectors, or a slow model, stay unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Made = TypeVar("_Made")
 
 
 class Pools:
-    """Answers what the candidate pools of stacks hold."""
+    """Computes the candidate pools of stacks."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from core.errors import InputError
 
 Keys = tuple[str | int, ...]  # The path of a key: ("axes", "mode"), ("stack", 0, "dim")
 
-_ALIKE = 60  # From this similarity on (0 to 100) a known name is offered as what was meant
+_ALIKE = 60  # Similarity (0 to 100) from which a known name is suggested
 _SHORTEST = 3
 _LISTED = 12
 _SHOWN = 60
@@ -83,7 +83,7 @@ _WORDS: Mapping[str, str] = {
     "tuple_type": "is not a list",
 }
 TAGGED = "‹"
-"""What tags of kinds of tables begin with; the name of the table's class follows."""
+"""Prefix of tags for kinds of tables; the name of the table's class follows."""
 _LIMITS: Mapping[str, tuple[str, str]] = {
     "greater_than": ("gt", "must be more than {:g}"),
     "greater_than_equal": ("ge", "must be {:g} or more"),
@@ -113,7 +113,7 @@ def problems(error: ValidationError, model: type[BaseModel], data: object) -> It
 
 
 def key_path(path: Keys) -> str:
-    """Return for example ``axes.mode[2]``; positions count from 1, as people do."""
+    """Return the path of a key as text, such as ``axes.mode[2]``; positions count from 1."""
     text = ""
     for part in path:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"

@@ -1,6 +1,6 @@
-"""From a specification to an evaluation: reads what it names, checks it, and spends and writes nothing.
+"""Turns a specification into an evaluation: reads and checks what it names, spends and writes nothing.
 
-One golden set gives the grades for every chunking of a sweep; it is refused where that cannot be fair.
+One golden set gives the grades for every chunking of a sweep; it is refused if that cannot be fair.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ def _derived(golden: Batch, parts: Sequence[Derived]) -> Batch:
 
 
 def _losses(part: Derived) -> Problem | None:
-    """Return evidence that a chunker tears apart; without a word it would look better than it is."""
+    """Return a warning about evidence that a chunker splits, which would otherwise make it look better."""
     if not part.lost.height:
         return None
     reason = f"{part.lost.height} spans lie in no chunk that covers enough of them."

@@ -1,7 +1,6 @@
 """Estimates a sweep's time and memory: rates with their sources, measured ones first.
 
-Times of vendors vary with the hour and the network; what is expected here is for deciding between minutes,
-hours and days.
+Times of vendors vary with the hour and the network; these estimates only distinguish minutes, hours and days.
 """
 
 from __future__ import annotations
@@ -57,9 +56,9 @@ class Rates:
     probed: Mapping[str, Speed] = field(default_factory=dict)  # Speeds of embedders by their name
 
     def call(self, stage: str, model: str, depth: int, used: tuple[Amount, ...]) -> tuple[float, str]:
-        """Return milliseconds of asking a vendor about one query, and what they rest on.
+        """Return the milliseconds of a vendor's call for one query, and their basis.
 
-        The depth is a reranked pool's; answers of chat models take time by their length, which is used.
+        The depth is a reranked pool's; the time of chat models depends on the length of their answers.
         """
         if stage == "embed" and model in self.probed:
             return self.probed[model].query_ms, PROBED
@@ -156,7 +155,7 @@ class Resources:
 
     seconds: Mapping[str, float]  # by stage: those that are paid for, `BUILD` and `ASK`
     pause_s: float  # seconds between rounds
-    basis: tuple[str, ...]  # what the times rest on
+    basis: tuple[str, ...]  # the basis of the times
     vector_bytes: int  # of all vectors, on disk
     index_bytes: int  # of all indexes, in memory if all are open together
     largest_bytes: int  # of the largest index
@@ -215,7 +214,7 @@ def _paid_s(paid: Paid, job: Job, known: Known, rates: Rates) -> tuple[float, st
 
 
 def _build_s(step: Step, corpora: Mapping[str, Corpus], known: Known) -> float:
-    """Return seconds of building here; vectors of vendors are paid for and counted there."""
+    """Return the seconds of building here; vectors from vendors are counted with the paid calls."""
     size = len(_corpus(step, corpora))
     if step.kind == "bm25":
         return size / BM25_PASSAGES_PER_S

@@ -1,7 +1,7 @@
 """Needs of indexes of many passages: bytes, build time and dollars by kind, from a small model.
 
 Bytes are those of `core.pipeline.index.expected_bytes`. Seconds of building are the numbers (passages ×
-dimensions) divided by a rate, and those of learning; a graph is walked the longer the larger it is, by a
+dimensions) divided by a rate, plus those of learning; a graph is walked the longer the larger it is, by a
 power of its size, and in proportion to the candidates looked at per vector added.
 """
 
@@ -56,11 +56,11 @@ _OF_LIST = 256
 LEARNING_S: Mapping[str, float] = MappingProxyType(
     {"pq": 4.4, "opq": 16.0, "ivf-flat": 0.08, "ivf-pq": 2.2, "lancedb": 29.0}
 )
-"""Seconds by which codes and lists are learnt from a sample, whose size does not grow with the passages.
+"""Seconds to learn codes and lists from a sample, whose size does not grow with the passages.
 
-At `DIM` dimensions; that they go by the dimensions is an assumption, and that LanceDB's 1,000 lists stand
-for any number of them. pq took 5.3 and opq 16.9 seconds for a million, ivf_pq of LanceDB 29.9 for 100,000
-and 59.2 for two million.
+At `DIM` dimensions; it is an assumption that they are proportional to the dimensions, and that LanceDB's
+1,000 lists stand for any number of lists. pq took 5.3 and opq 16.9 seconds for a million, ivf_pq of LanceDB
+29.9 for 100,000 and 59.2 for two million.
 """
 DIM = 64
 LEVEL, GROWTH = 100_000, 0.2

@@ -155,9 +155,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "text": ("text", "query", "question", "query_text", "question_text"),
     "entity": ("entity", "entities"),
 }
-"""Role of a column to the names that it goes by, the likeliest first.
+"""Role of a column → the names it may have, the likeliest first.
 
-The entity is what a question names, several with ";" between them; a table of questions need not say it.
+The entity is what a question names, several separated by ";"; a table of questions need not have it.
 """
 
 
