@@ -1,7 +1,7 @@
 """Answers small enough for an agent's context: blocks as sentences, numbers and the first rows of tables.
 
 Texts from the data (names, questions, passages) are untrusted. Passages and questions
-have keys that mark them so, shortened, without the characters that reverse the text direction.
+have keys that mark them as such; they are shortened, without characters that reverse the text direction.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from core.errors import InputError, UnknownNameError, cut
 from core.stats.latency import Generation
 
 D = TypeVar("D", bound=Declaring)
-_LARGEST = 1e300  # What is larger is no number of anything, and may be none that a float can hold
+_LARGEST = 1e300  # Anything larger counts nothing real, and may not fit in a float
 
 
 def asked(kind: type[D], given: Mapping[str, object]) -> D:
@@ -57,7 +57,7 @@ _WORDS: Mapping[type, str] = {bool: "true or false", str: "text", Generation: "a
 
 
 def _listed(name: str, value: object, kind: type) -> list[object]:
-    """Return a list of words, each as its kind has it; one word is a list of one."""
+    """Return a list of words, each in the form of its kind; one word is a list of one."""
     words = list(value) if isinstance(value, list | tuple) else [value]
     if not all(isinstance(word, str) for word in words):
         raise InputError(f"{name}={cut(repr(value), 60)} is not a list of texts.")

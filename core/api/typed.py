@@ -46,7 +46,7 @@ _CLASSES: Mapping[str, str] = {
     "PathLike": "a path",
     "Path": "a path",
 }
-"""Likewise, by the class that it should have been of."""
+"""What a value should have been, by its expected class."""
 
 
 def typed(function: Callable[P, T]) -> Callable[P, T]:
@@ -78,7 +78,7 @@ def typed(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def unknown(name: str, known: Collection[str]) -> ClqError:
-    """Report an argument that there is not; a limit may be called by the name of what it limits."""
+    """Report an unknown argument; a limit may go by the name of what it limits."""
     near = nearest_setting(name, known)
     if near and not nearest(name, known):
         return InputError(f"No argument {cut(name, 40)!r}.", do=f"Nearest: {near}.")
@@ -125,7 +125,7 @@ def _kind(details: Mapping[str, Any]) -> str:
 
 
 def _keys(value: object) -> tuple[object, ...]:
-    """Return what an element of a value is found by."""
+    """Return the keys or positions of the elements of a value."""
     if isinstance(value, Mapping):
         return tuple(value)
     return tuple(range(len(value))) if isinstance(value, list | tuple) else ()

@@ -107,7 +107,7 @@ NOTHING_KNOWN = 7  # Exit code if a limit or the rule needs a number that no sta
 
 
 def _damaged(error: Exception) -> ClqError | None:
-    """Return an error about a damaged file of started work beside the store, or None if it is another."""
+    """Return an error about a damaged file of started work beside the store, or None for other errors."""
     if isinstance(error, sqlite3.DatabaseError | IsADirectoryError):
         found = f"A file of an evaluation beside the store is damaged: {error}."
         return DiskError(found, do="Move its folder aside, and begin it again.")

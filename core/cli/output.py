@@ -24,7 +24,7 @@ class _Pipe(io.FileIO):
 
 
 def prepare() -> None:
-    """Let a reader of a pipe leave early, and leave escapes out where NO_COLOR is set."""
+    """Let a reader of a pipe leave early, and leave escapes out if NO_COLOR is set."""
     if os.environ.get("NO_COLOR"):
         os.environ["TERM"] = "dumb"  # which libraries that draw bars and tables know, too
     sys.stdout, sys.stderr = _patient(sys.stdout), _patient(sys.stderr)

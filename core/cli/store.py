@@ -110,7 +110,7 @@ def _turn(
 def _labels(snapshot: Snapshot, *, removed: bool) -> dict[Kind, dict[str, str]]:
     """Return, by kind, the names of the existing things.
 
-    With `removed`: of the others, whether deleted or hidden.
+    With `removed`, return those of the others, whether deleted or hidden.
     """
     seen = snapshot.with_deleted() if removed else snapshot
     tables: dict[Kind, tuple[pl.DataFrame, str]] = {

@@ -15,13 +15,13 @@ _UsageError: Any = typer.BadParameter.__base__  # typer has no public name for i
 _CHOICES = re.compile(r"(?P<given>'.*') is not one of (?P<known>'.+')\.", re.DOTALL)
 _NUMBER = re.compile(r"Input should be a valid (?:number|integer), unable to parse .*")
 _ELSEWHERE: Mapping[str, str] = {"workspace": "collection", "workspaces": "collections"}
-"""What pages, Python and agents call what commands call otherwise."""
+"""Names in commands, by the different names in pages, Python and for agents."""
 _COMMAND = re.compile(r"No such command '(?P<name>.*)'\.", re.DOTALL)
 
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Shorten the argument that a usage error echoes, and name the nearest that there is."""
+    """Shorten the argument that a usage error echoes, and name the nearest existing one."""
     try:
         yield
     except _UsageError as error:

@@ -235,7 +235,7 @@ class Job:
 
 
 def new_folder(parent: Path) -> Path:
-    """Create the folder of new work; of older ones the last twenty stay."""
+    """Create the folder of new work; of older folders the last twenty stay."""
     for old in _folders(parent)[_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
     folder = parent / str(time.time_ns())

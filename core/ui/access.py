@@ -27,9 +27,9 @@ from core.prefork import COOKIE, NUMBER, loopback
 from core.views.text import plain
 
 SETTING = "CLQ_WRITE"
-"""The environment variable that sets it: ``local`` (the default), ``all`` or ``none``."""
+"""The environment variable that sets who may write: ``local`` (the default), ``all`` or ``none``."""
 HOSTS = "CLQ_HOSTS"
-"""The variable with further names that the dashboard is served under, with blanks between them."""
+"""The variable with further names that the dashboard is served under, separated by blanks."""
 _BY_PROXIES = frozenset({
     "forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip",
     "cf-connecting-ip", "fly-client-ip", "fastly-client-ip", "x-original-host", "x-envoy-external-address",
@@ -115,15 +115,15 @@ HEADERS: Mapping[str, str] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-"""Sent with every answer."""
+"""Headers sent with every response."""
 _REFUSED = 1008
 _WHOLE = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 _SMALL = Path(__file__).parent / "live" / "plotly-cartesian-4.1.1.min.js.gz"
-"""Of the package plotly.js-cartesian-dist-min, of the version that the Python package has."""
+"""File of the package plotly.js-cartesian-dist-min, in the version of the Python package."""
 PLOTLY = f"plotly-{plotly.__version__}/plotly.min.js"
 CARTESIAN = f"plotly-small/{_SMALL.stem}"
-"""Of the library, whole and for charts with two axes alone, which nearly all are, beside the pages; another
-version has another, so browsers may keep it for good."""
+"""Paths of the whole library, and of one for charts with only two axes, as nearly all are, beside the pages;
+a new version has new paths, so browsers may keep them for good."""
 _PRELOAD = f"<{CARTESIAN}>; rel=preload; as=script"  # The header to fetch it while the page is starting
 _CHARTED = (
     "/",
@@ -155,7 +155,7 @@ async def _library(name: str, request: Request) -> Response:
 
 
 ROUTES = [Route("/{base:path}" + name, partial(_library, name)) for name in (PLOTLY, CARTESIAN)]
-"""Wherever the pages lie."""
+"""Routes that serve the library wherever the pages lie."""
 
 
 class AccessMiddleware:

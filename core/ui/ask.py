@@ -42,7 +42,7 @@ class Visitor:
         self, label: str, options: Iterable[T], key: str, *, usual: T | None = None, about: str = "",
         quiet: bool = False,
     ) -> T:  # fmt: skip
-        """Ask for one of a few."""
+        """Ask for one of a few options."""
         with self._place():
             shown: dict[str, Any] = {"label_visibility": "collapsed"} if quiet else {}
             return pick_one(label, options, key, usual=usual, help=about or None, **shown)
@@ -58,7 +58,7 @@ class Visitor:
         width: int = 0,
         first: int | None = None,
     ) -> T:
-        """Ask for one of a list."""
+        """Ask for one entry of a list."""
         offered = list(options)
         if first is not None:
             chosen = {st.session_state.get(key), *st.query_params.get_all(key)}
@@ -67,7 +67,7 @@ class Visitor:
             return pick_listed(label, offered, key, usual=usual, help=about or None, **_wide(width))
 
     def typed(self, label: str, options: Sequence[str], key: str, *, usual: str, about: str = "") -> str:
-        """Ask for one of a list, or for free text instead."""
+        """Ask for one entry of a list, or for free text instead."""
         with self._place():
             asked: str = st.selectbox(
                 label,
@@ -119,7 +119,7 @@ class Visitor:
         self, label: str, options: Iterable[str], key: str, *, usual: Sequence[str], words: str = "",
         most: int | None = None, about: str = "", width: int = 0,
     ) -> list[str]:  # fmt: skip
-        """Ask for several of a list."""
+        """Ask for several entries of a list."""
         offered, kept = list(options), key in st.session_state
         still_offered_all(key, offered)
         if kept and not words:  # missing ones belonged to another list

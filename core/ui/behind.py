@@ -24,8 +24,8 @@ Steps = Callable[[View], Iterator[object]]
 class Behind:
     """Precomputes, in one thread and once for all who ask the same, results that are slow at first.
 
-    It pauses between two steps while pages are drawn. Its results are in the cache where a page that
-    needs them looks, bounded there; a request in the meantime waits for them instead of computing them again.
+    It pauses between two steps while pages are drawn. Its results are in the bounded cache where pages look
+    for them; a request in the meantime waits for them instead of computing them again.
 
     Args:
         rest: Waits until no page was drawn for this many seconds.

@@ -35,7 +35,7 @@ from core.store import Snapshot, Store
 from core.tables import remembered
 
 _MOST_BYTES, _LEAST_BYTES, _TIMES = 96 << 20, 1 << 19, 2
-"""Bytes of all views that are held; of each at least; and of each as a multiple of its stack table."""
+"""Maximum bytes of all cached views; minimum bytes of each, and as a multiple of its stack table."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -141,7 +141,7 @@ _SAID: dict[str | type[Any], Callable[[Any], str]] = {
     **_HASHED,
     **dict.fromkeys((str, int, float, bool, type(None)), repr),
 }
-"""What an argument counts by, in words that say all that it is."""
+"""Functions, by an argument's name or type, that return a text identifying it completely."""
 
 
 cache_by(lambda words, entries: cached(words, entries=entries))

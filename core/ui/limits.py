@@ -32,7 +32,7 @@ TELLING: Mapping[str, Mapping[str, float | str]] = {
     "docs-search": {"sla_ms": 10.0},
     "clq-paper": {"sla_ms": 600.0, "budget": "2.5per1k"},
 }
-"""Limits under which the stacks of the demo's workspaces differ, each is first seen with them."""
+"""Limits under which the stacks of each demo workspace differ; a workspace is first shown with them."""
 READABLE = r"^\s*[0-9]+(\.[0-9]+)?(per1[kM])?\s*$"
 HOW = "Write 2.5per1k or 0.2per1M: dollars per 1,000 or per million."
 

@@ -45,7 +45,7 @@ _MANY = 65_536
 _OWN_HANDLES = 128
 _LEAST, _MOST = 4, 128
 _EACH = 8
-_PATIENCE_S = 1.0  # that imports give way to visitors
+_PATIENCE_S = 1.0  # Seconds that imports give way to visitors
 
 
 def everything() -> Iterator[str]:
@@ -122,7 +122,7 @@ class Imports:
 
 
 IMPORTS = Imports()
-"""Of the process."""
+"""The imports of this process."""
 
 
 @asynccontextmanager
@@ -244,6 +244,6 @@ class Turns:
 
 
 TURNS = Turns(0.25)
-"""Of the process's pages."""
+"""The turns of this process's pages."""
 GARBAGE = Garbage(TURNS.take)
-"""Of the process."""
+"""The garbage collector of this process."""

@@ -60,7 +60,7 @@ def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str:
 
 
 def running_stack(snapshot: Snapshot, scope: Scope, table: pl.DataFrame) -> dict[str, Any]:
-    """Offer which stack runs today, and read the terms of a move; by the question's names.
+    """Offer which stack runs today; return it with the terms of a move, by the question's names.
 
     The terms are asked for on page What if, and hold on every page.
     """
@@ -76,7 +76,7 @@ def running_stack(snapshot: Snapshot, scope: Scope, table: pl.DataFrame) -> dict
 
 
 def _terms() -> Iterator[str]:
-    """Yield the terms of a move in the URL, as a question has them; what is none is left out."""
+    """Yield the terms of a move in the URL, by the question's names; invalid ones are left out."""
     for name, field in declared(Terms).items():
         text = f"{name}={st.query_params.get(field.choice.key, '')}"
         with suppress(InputError):

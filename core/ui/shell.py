@@ -60,7 +60,7 @@ _ASKED, _SAID = "_asked", "_asked_in_vain"
 _VISITED, _HINT, _JOB = "_visited", "_hint", "_demo_job"
 
 BEHIND = Behind(TURNS.rest, steps)
-"""Of the process."""
+"""The precomputation of this process."""
 ICON = str(Path(__file__).with_name("icon.png"))
 """The page's icon; a local file, since an icon by name would be fetched from elsewhere."""
 _STYLE = Path(__file__).with_name("frame.css")

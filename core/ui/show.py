@@ -32,7 +32,7 @@ _PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
 _DOLLARS = (_USD, _CHANGE)
 _DECIMALS = re.compile(r"%\+?,?\.\df")
 _SPLIT = re.compile(r" (?=[=:] \d)|(?<= [=:]) (?=\d)|(?<=\d) (?=(?:%|ms|s)\b|%)")
-"""Blanks in a heading that no line may end at: in K = 50, 1 : 1.3, 7 ms."""
+"""Blanks in a heading at which no line may break: in K = 50, 1 : 1.3, 7 ms."""
 _WHOLE = 8  # Columns of a table visible without scrolling in a desktop window
 _WHOLE_ON_PHONE = 2
 _ON_PHONE = 140  # Pixels of a column of names on a phone

@@ -254,7 +254,7 @@ def _sound(key: str, text: str) -> bool:
 
 
 GONE = ("per",)
-"""Settings that nothing asks for any more, which links of before still name."""
+"""Settings that nothing asks for any more, but that old links still name."""
 
 
 def problems(

@@ -147,7 +147,7 @@ def _print(plan: Plan, shown: int) -> None:
 
 
 _SEARCHED, _GRADED = ("corpus", "queries"), ("golden_set",)
-"""Inputs that must be as they were: to go on measuring; to repeat a result."""
+"""Inputs that must be unchanged: to continue measuring; to repeat a result."""
 
 
 class Action(StrEnum):

@@ -31,7 +31,7 @@ _CHOICES: Mapping[str, tuple[str, Sequence[str]]] = {
     "sheet": ("Sheet", []),
     "tasks": ("Tasks", []),
 }
-"""Questions about a file that contains several: their title, and the prefix of the file's own."""
+"""Questions about a file that contains several: their title, and options besides the file's own."""
 _HELP = "Choose the meaning of the column, or type it: any measure with its cutoff, such as MRR@5."
 
 
@@ -243,7 +243,7 @@ def _templates() -> None:
 def _paths() -> list[Offered]:
     """Return files and folders of this machine, which are read in place.
 
-    They serve for data too large to upload.
+    This is for data too large to upload.
     """
     with st.popover("A path on this machine", icon=":material/folder_open:"):
         typed: list[str] = []

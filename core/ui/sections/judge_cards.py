@@ -52,8 +52,8 @@ _SCRIPT = """{
     field.focus();
   }, true);
 }"""
-"""Shows a new card from its beginning; N leads to the note and Enter back to the keys, at once. A key
-held down is one press; while a card is drawn the browser has the buttons of two, and a key presses both."""
+"""Shows a new card from its beginning; N moves to the note and Enter back to the keys, at once. A held key is
+one press; while a card is drawn the browser has the buttons of two, and a key presses both."""
 
 
 _LIVE = Path(__file__).parents[1] / "live"
