@@ -228,7 +228,7 @@ def best_alpha(
 
 
 AGREEMENT = pl.Schema(
-    {"query_id": pl.String, "shared": pl.Int32, **dict.fromkeys(("overlap", "rbo", "tau"), pl.Float64)}
+    {"query_id": pl.String, "shared": pl.Int32, **dict.fromkeys(("overlap", "tau", "rbo"), pl.Float64)}
 )
 """Columns of `agreement`."""
 

@@ -45,12 +45,14 @@ def test_ids_are_matched_with_the_collection(
         assert "--strip 'passages=d-*'" in said.stderr
 
 
-def test_the_collection_that_the_ids_are_of_is_named(cli: Cli) -> None:
+def test_the_collection_that_the_ids_are_of_is_taken_and_named(cli: Cli) -> None:
     cli("import", *(cli.file(name, text) for name, text in CORPUS.items()), "--collection", "c c")
     rows = cli.rows("import", cli.file("mine.trec", FOREIGN.replace("d-", "")), "--dry-run")
     found = [str(row["detail"]) for row in rows if row["status"] == "match"]
     assert len(found) == 2
-    assert all("--collection 'c c'" in each for each in found)
+    assert all(each.endswith("exist in c c") for each in found)
+    notes = [str(row["detail"]) for row in rows if row["status"] == "note"]
+    assert any(note.startswith("It goes into c c") and "--collection" in note for note in notes)
 
 
 def test_ids_with_other_texts_are_said_and_refused(cli: Cli) -> None:

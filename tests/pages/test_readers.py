@@ -93,7 +93,7 @@ def test_it_leads_to_what_other_pages_make_of_the_answers(
 
 @pytest.mark.parametrize(
     ("sec", "shown"),
-    [("joint k", "k = "), ("generators", "is best by f1"), ("rerankers", "No judge scored both")],
+    [("joint k", "k = "), ("generators", "is best by f1"), ("rerankers", "No judge has scored both")],
 )
 def test_the_other_sections_answer(open_page: OpenPage, answered_store: Path, sec: str, shown: str):
     app = open_page(answered_store, "readers", sec=sec)

@@ -26,6 +26,13 @@ def ranking(**lists):
     )
 
 
+def rank_biased(one: str, other: str, k: int) -> float:
+    """Webber, Moffat and Zobel (2010), equation 32, from its text; p = 0.9."""
+    common = [len({*one[:depth]} & {*other[:depth]}) for depth in range(1, k + 1)]
+    seen = sum(0.1 * 0.9 ** (depth - 1) * shared / depth for depth, shared in enumerate(common, 1))
+    return seen + 0.9**k * common[-1] / k
+
+
 @pytest.mark.parametrize(
     ("first", "second", "k", "row"),
     [
@@ -44,7 +51,7 @@ def ranking(**lists):
 def test_by_hand(first, second, k, row):
     found = agreement(ranking(q=first), ranking(q=second), k)
     assert dict(found.schema) == dict(AGREEMENT)
-    assert found.row(0)[1:] == pytest.approx(row)
+    assert found.row(0)[1:] == pytest.approx((*row, rank_biased(first, second, k)))
 
 
 def test_no_rankings_at_all():
@@ -66,10 +73,12 @@ def test_equals_scipy_query_by_query(seed, k):
     back = agreement(ranking(**lists[1]), ranking(**lists[0]), k)
     assert back["overlap"].to_list() == found["overlap"].to_list()
     assert back["tau"].to_list() == pytest.approx(found["tau"].to_list())
-    for query, shared, overlap, tau in found.rows():
+    assert back["rbo"].to_list() == pytest.approx(found["rbo"].to_list())
+    for query, shared, overlap, tau, rbo in found.rows():
         one, other = lists[0][query][:k], lists[1][query][:k]
         common = [letter for letter in one if letter in other]
         assert shared == len(common)
+        assert rbo == pytest.approx(rank_biased(one, other, k))
         assert overlap == pytest.approx(len(common) / max(len(one), len(other)))
         if len(common) < 2:
             assert tau is None

@@ -41,9 +41,9 @@ def few_grades(view: View, ask: Ask) -> Blocks:
         yield Answer("No two stacks have rankings.", TOO_FEW)
         return
     usual = view.running_name if view.running_name in ranked else None
-    now = ask.listed("Runs today", ranked, "first", usual=usual)
+    now = ask.listed("Runs today", ranked, "from", usual=usual)
     others = [name for name in ranked if name != now]
-    to = ask.listed("Candidate", others, "cand")
+    to = ask.listed("Candidate", others, "to")
     with ask.aside("What decides"):
         margin = ask.number("Better by at least", "marg", 0.0, 0.0, step=0.01)
         delta = ask.number("Alike below", "alike", DELTA, 0.0, 1.0, step=0.01)
