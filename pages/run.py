@@ -235,7 +235,7 @@ def finish(one: Known, bar: DeltaGenerator) -> None:
 
 
 def searched(one: Known) -> None:
-    """Draw the stacks a search started, and those it dropped: after how many questions, beaten by which."""
+    """Draw the stacks that a search started, and when each dropped one was beaten, and by which."""
     search = None if one.folder is None else read_json(one.folder.search)
     if search:
         with st.expander(

@@ -139,7 +139,7 @@ def _filled(view: View, run_ids: tuple[str, ...]) -> tuple[pl.DataFrame, Beliefs
 def _if_filled(view: View, run_ids: tuple[str, ...]) -> tuple[float | None, str | None, bool]:
     """Return the probability of good selection among some stacks, if unjudged passages are like judged ones.
 
-    Also the rival of the shipped stack then, and whether it is expected to be the better one.
+    The rival of the shipped stack then is also returned, and whether it is expected to be better.
     """
     filled, chosen = _filled(view, run_ids), view.decision.chosen
     if filled is None or chosen is None or view.table["run_id"][chosen] not in filled[0]["run_id"]:

@@ -1,6 +1,6 @@
 """Scores of result files as they are, without a store.
 
-Also values of every query at every cutoff as one table, for further analysis.
+It also returns values of every query at every cutoff as one table, for further analysis.
 """
 
 from __future__ import annotations

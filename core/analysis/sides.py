@@ -1,6 +1,6 @@
-"""Compare, the first look: quality, latency and cost of a few stacks, and their differences.
+"""Data of page Compare: quality, latency and cost of a few stacks, and their differences.
 
-Compare, one pair of stacks: queries that flip, tags, rankings, and the sources of the difference.
+For one pair also queries that flip, tags, rankings, and the sources of the difference.
 """
 
 from __future__ import annotations

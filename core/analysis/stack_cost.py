@@ -57,8 +57,8 @@ class Start:
 def models(books: Iterable[PriceBook]) -> dict[str, tuple[str, ...]]:
     """Return the items that books price, sorted, by role: embedder, reranker or generator.
 
-    Price files do not state a model's role: one that sells output tokens is a generator, one that is
-    billed by search or request, or called a reranker, is one; the rest that sell input tokens are embedders.
+    Price files do not state a model's role: one that sells output tokens is a generator; one billed by search
+    or request, or with "rerank" in its name, is a reranker; the rest that sell input are embedders.
 
     Args:
         books: Price books; a model of any of them is offered, whether the chosen one prices it or not.
@@ -209,7 +209,7 @@ def priced_by(view: View) -> str:
 
 IDLE = "idle time not counted"
 MACHINES = ("cpu_hour", "gpu_hour")
-"""Units of the time of one's own machines."""
+"""Units of time on the user's own machines."""
 HOURS = 730
 """Hours in a month for a machine that answers all the time."""
 

@@ -124,7 +124,7 @@ def run(
 def _scopes(
     snapshot: Snapshot, ids: list[str] | None, collection: str | None, golden_set: str | None
 ) -> list[Scope]:
-    """Return a workspace per collection with such runs."""
+    """Return a workspace for each collection that has the requested runs."""
     runs = snapshot.runs(collection)
     if collection is not None and collection not in set(snapshot.collections()["collection_id"]):
         raise UnknownNameError("collection", collection, snapshot.collections()["collection_id"])

@@ -107,7 +107,7 @@ def _page(name: str) -> Page:
 
 
 def choices_of(given: Sequence[str]) -> dict[str, list[str]]:
-    """Return the answers by key."""
+    """Return the answers given as KEY=VALUE, by key."""
     choices: dict[str, list[str]] = {}
     for choice in given:
         key, sign, value = choice.partition("=")

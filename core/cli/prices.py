@@ -144,7 +144,7 @@ def _price_rows(books: Iterable[PriceBook], contains: str = "") -> pl.DataFrame:
 
 
 def _used_items(snapshot: Snapshot) -> list[Used]:
-    """Return what runs have used; if one recorded no usage of a stage, the model its stack names there."""
+    """Return the items that runs have used; for a stage without recorded usage, the model that it names."""
     runs = snapshot.runs()
     usage = snapshot.usage(runs["run_id"].to_list())
     recorded = usage.group_by("item", "unit").agg(pl.col("run_id").n_unique())

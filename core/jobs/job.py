@@ -218,7 +218,7 @@ class Job:
         return tracker.close(State.FAILED if words else State.KILLED, words or "The process ended early.")
 
     def cancel(self, *, wait_s: float) -> None:
-        """Cancel it, by force after so many seconds."""
+        """Cancel the work, by force after a number of seconds."""
         process.stop(self.pid, wait_s=wait_s)
         status = self.status()
         if status.state in (State.RUNNING, State.KILLED):

@@ -166,16 +166,16 @@ class Watch:
 
     @property
     def stopping(self) -> bool:
-        """Whether somebody asked."""
+        """Whether somebody asked the work to stop."""
         return self._stop.is_set()
 
     def check(self) -> None:
-        """Raise `Stopped` if somebody asked."""
+        """Raise `Stopped` if somebody asked the work to stop."""
         if self._stop.is_set():
             raise Stopped
 
     def wait(self, seconds: float) -> None:
-        """Wait; raise `Stopped` as soon as somebody asks."""
+        """Wait; raise `Stopped` as soon as somebody asks the work to stop."""
         self._stop.wait(max(0.0, seconds))
         self.check()
 

@@ -115,7 +115,7 @@ def _passages(corpus: Corpus, path: Path) -> None:
 
 
 def _pinned(package: str) -> str:
-    """Return the version that runs here, for any Python that it can be installed on, else any version."""
+    """Return the requirement of a package: the version here on Pythons that take it, any on others."""
     try:
         about = metadata(package).json
     except PackageNotFoundError:
@@ -213,7 +213,7 @@ def _tied(one: float | None, other: float | None) -> bool:
 def _apart(
     want: Sequence[str], got: Mapping[str, float | None], scores: Sequence[float | None]
 ) -> int | None:
-    """Return the first position where a ranking differs from the stored one, or None if ties alone differ.
+    """Return the first position where a ranking differs from the stored one, or None if only ties differ.
 
     Args:
         got: The scores of its passages by their ids, best first.

@@ -35,7 +35,7 @@ def judge_next(scope: Scope, rows: pl.DataFrame) -> None:
 
 
 def judge_between(scope: Scope, contest: Contest) -> None:
-    """Draw what the grades decide so far, and the button that begins to judge, or goes on."""
+    """Draw what the grades decide so far, and the button that starts or continues the judging."""
     data = cache.snapshot(None)
     known = begun(book(), data, scope, contest)
     if known is not None and (found := stand(book(), data, known)) is not None:

@@ -46,7 +46,7 @@ _component = st.components.v2.component(
 
 
 def constraints(table: pl.DataFrame, quality: Quality, latency: Latency) -> dict[str, Any]:
-    """Draw the strip, and the fields of the limits; return them by the question's names."""
+    """Draw the strip, and the fields of the limits; return the limits by their names in a question."""
     _lift_turned(quality)
     offered = offered_limits(table, quality, latency)
     with st.container(key=_FIELDS, horizontal=True):
@@ -73,7 +73,7 @@ def standing(table: pl.DataFrame, quality: Quality, latency: Latency) -> dict[st
 
 
 def _named(values: Mapping[str, float | None]) -> dict[str, Any]:
-    """Return limits by the question's names."""
+    """Return limits by their names in a question."""
     return {name: values.get(name) for name in LIMITS}
 
 

@@ -84,7 +84,7 @@ class Imports:
 
     @contextmanager
     def halted(self) -> Iterator[None]:
-        """Pause the imports meanwhile, and block other scripts' imports."""
+        """Pause the imports while the block runs, and block other scripts' imports."""
         if self._done:
             yield
             return

@@ -60,7 +60,7 @@ def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str:
 
 
 def running_stack(snapshot: Snapshot, scope: Scope, table: pl.DataFrame) -> dict[str, Any]:
-    """Offer which stack runs today; return it with the terms of a move, by the question's names.
+    """Offer which stack runs today; return it with the terms of a move, by their names in a question.
 
     The terms are asked for on page What if, and hold on every page.
     """
@@ -76,7 +76,7 @@ def running_stack(snapshot: Snapshot, scope: Scope, table: pl.DataFrame) -> dict
 
 
 def _terms() -> Iterator[str]:
-    """Yield the terms of a move in the URL, by the question's names; invalid ones are left out."""
+    """Yield the terms of a move in the URL, by their names in a question; invalid ones are left out."""
     for name, field in declared(Terms).items():
         text = f"{name}={st.query_params.get(field.choice.key, '')}"
         with suppress(InputError):
@@ -144,7 +144,7 @@ class Asking(Choices):
 
 
 def answering(offered: Offered) -> dict[str, Any]:
-    """Draw whose answers count and the unit of cost, if readers answered; by the question's names."""
+    """Draw whose answers count and the unit of cost, if readers answered; return both by name."""
     if not offered.sent:
         return {}
     reader = _name("reader", offered.readers, "unnamed" if offered.unnamed else "")

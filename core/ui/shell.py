@@ -1,6 +1,6 @@
 """The frame around every page: answer, limits, buttons, the link, errors.
 
-Also the pages without data: the first visit, an empty store, a page that cannot be filled.
+It also draws the pages without data: the first visit, an empty store, a page that cannot be filled.
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ def _quality(offered: Choices) -> Quality:
 
 
 def _latency(offered: Choices, revision: int, within: Scope) -> dict[str, Any]:
-    """Draw the latency settings, by the question's names."""
+    """Draw the latency settings, and return them by their names in a question."""
     percentile: Percentile = pick_asked("on", get_args(Percentile), few=True, usual=offered.percentile)
     scopes: list[LatencyScope] = [of for of in get_args(LatencyScope) if offered.reranked or of != "rerank"]
     scope = pick_asked("latency", scopes, few=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from core.analysis.workspace.view import View
 
 RULES: Mapping[str, Rule] = {"highest quality": "quality", "lowest cost": "cost", "lowest latency": "latency"}
-"""Rules by the words that a person, and the link, have for them."""
+"""Rules by their names for people and for the link."""
 
 
 def pinned(address: str, values: Mapping[str, object], revision: int) -> str:

@@ -113,7 +113,7 @@ def resumable(status: Status) -> bool:
 
 
 def now(known: Sequence[Status], doing: str, none: str) -> str:
-    """List which of them run: ``“paris” and “rome” are running``, or return `none` if none does."""
+    """List the running jobs: ``“paris” and “rome” are running``, or return `none` if none runs."""
     names = [f"“{status.name}”" for status in known if str(status.state) == RUNNING]
     return f"{' and '.join(names)} {'are' if names[1:] else 'is'} {doing}" if names else none
 

@@ -114,7 +114,7 @@ class Work(Generic[J, P, R]):
         self._start(launch, spec["name"], store, (*self.begins, *options, str(launch / "spec.json")))
 
     def resume(self, one: Known, store: Path) -> None:
-        """Resume one that was stopped, where it ran."""
+        """Resume stopped work where it ran."""
         launch = jobs.new_folder(self.work_of(store) / _LAUNCHED)
         where = ("--on", one.status.on) if one.status.on else ()
         self._start(launch, one.status.name, store, (*self.resumes, one.name, *where))

@@ -43,7 +43,7 @@ class Ids:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Return them, sorted."""
+        """Return the ids, sorted."""
         return tuple(json.loads(self.text)) if self.text else ()
 
     def __bool__(self) -> bool:

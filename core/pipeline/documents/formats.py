@@ -67,14 +67,14 @@ _MARKUP = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)|\{#[^{}]*\}\s*$")
 
 
 def read_text(member: Member) -> Content:
-    """Return a text file in UTF-8; form feeds begin pages."""
+    """Read a text file in UTF-8; form feeds begin pages."""
     text = _decoded(member)
     breaks = [match.end() for match in re.finditer("\f", text)]
     return Content(text, pages=(0, *breaks) if breaks else ())
 
 
 def read_markdown(member: Member) -> Content:
-    """Return a Markdown file in UTF-8 with its headings; the first of the highest level is the title."""
+    """Read a Markdown file in UTF-8 with its headings; the first of the highest level is the title."""
     text = _decoded(member)
     headings = tuple(markdown_headings(text))
     top = min((heading.level for heading in headings), default=0)
@@ -127,7 +127,7 @@ def _front_matter(lines: list[str]) -> int:
 
 
 def read_pdf(member: Member) -> Content:
-    """Return a PDF file."""
+    """Read a PDF file."""
     # The library reports every blemish that it works around.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     data = io.BytesIO(all_bytes(member))

@@ -30,7 +30,7 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", 
 
 
 def read_html(member: Member) -> Content:
-    """Return an HTML file."""
+    """Read an HTML file."""
     import bs4  # noqa: PLC0415 - needed for HTML only
 
     data = all_bytes(member)

@@ -283,8 +283,8 @@ def _ranked(
 def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -> pl.DataFrame:
     """Return rows of the table "timings": every step in every pass.
 
-    None if a part of the path has no time (nothing was measured, or scores of a deeper pool were used), as
-    the rest would pass for the whole.
+    It is None if a part of the path has no time (nothing was measured, or scores of a deeper pool were used),
+    as the rest would pass for the whole.
     """
     if route.replayed or not all(results[step].blocks for step in route.steps):
         return frame("timings", [])

@@ -100,7 +100,7 @@ def row_lengths(vectors: Vectors, *, what: str = "vectors") -> NDArray[np.float3
 
 
 def unit(block: Vectors, lengths: NDArray[np.float32], *, out: Vectors | None = None) -> Vectors:
-    """Return copies [n, dim] of rows scaled by these lengths, in `out` if given; zeros stay zeros."""
+    """Return copies [n, dim] of rows divided by their lengths, in `out` if given; zeros stay zeros."""
     divisors = lengths if lengths.all() else np.where(lengths > 0, lengths, np.float32(1))
     return np.divide(block, divisors[:, np.newaxis], out=out, dtype=np.float32)
 

@@ -282,7 +282,7 @@ class OwnRetriever(Model):
     def about(self) -> JsonMap:
         """Return how it was started, and how often repeating a query changed the order.
 
-        For the manifest.
+        The manifest records both.
         """
         hello = {
             key: self._asks.hello[key]

@@ -167,7 +167,7 @@ def names_in(text: str, known: Collection[str] = (), given: Sequence[str] = ()) 
 
 
 def tagged(column: pl.Series) -> pl.Series:
-    """Put a column of names, several with ";" between them, into tags of the questions."""
+    """Turn a column of names, several separated by ";", into tags of the questions."""
     tags = [[f"{TAG}{name}" for name in _several(text or "")] for text in column]
     return pl.Series("tags", tags, dtype=pl.List(pl.String))
 

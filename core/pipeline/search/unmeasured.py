@@ -117,7 +117,7 @@ def _combinations(levels: pl.DataFrame, seed: int) -> list[Levels]:
 
 
 def _drawn(choices: Sequence[Sequence[Value | None]], rng: np.random.Generator) -> list[Levels]:
-    """Return all combinations of choices, or as many as are looked at."""
+    """Return all combinations of choices, or a random sample if there are too many."""
     sizes = [len(choice) for choice in choices]
     if np.prod(sizes, dtype=np.float64) <= MOST:
         return list(itertools.product(*choices))

@@ -302,7 +302,7 @@ def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]
 
 
 def _incumbent(spec: SweepSpec, stacks: Sequence[Stack]) -> Iterator[Problem]:
-    """Yield a problem if the stack that runs today matches none of these, or several."""
+    """Yield a problem if the stack that runs today matches none of the stacks, or several."""
     if spec.incumbent is None or spec.searched:
         return
     named = [stack for stack in stacks if spec.incumbent in (stack.label, stack.spec.get("name"))]

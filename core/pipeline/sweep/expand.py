@@ -31,7 +31,7 @@ _USUAL = {
 
 
 def _spec(choice: Choice, language: str, known: Known, chunker: Methodic | None = None) -> JsonMap:
-    """Write the specification of a stack; `chunker` is that of stacks that name none."""
+    """Write the specification of a stack; `chunker` is for stacks that name none."""
     given = {axis: value for axis, value in choice.items() if value is not None}
     own = {**_USUAL, "chunker": chunker, **given}
     spec: dict[str, Any] = {"mode": own["mode"]}
@@ -87,7 +87,7 @@ MAX_STACKS = 20_000  # More than this many combinations are a mistake
 
 
 def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
-    """Return the stacks of a specification; those that a search begins with stand first."""
+    """Return the stacks of a specification; those that a search begins with come first."""
     known = known or Known(spec.models)
     usual = SENTENCES if is_documents(spec.collection) else None
     listed: list[Choice] = [dict(point) for point in spec.points]

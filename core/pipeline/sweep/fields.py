@@ -177,7 +177,7 @@ class SearchLimits(Table):
     """Limits that good stacks keep; None = no limit.
 
     `sla_ms` is the median milliseconds of a query, the budget dollars per 1,000 queries, `min_quality` the
-    least quality, and `max_harm` the highest Harm at the cutoff of the measure; Harm + Hole where over 5 % of
+    least quality, and `max_harm` the highest Harm at the cutoff of the measure; Harm + Hole if over 5 % of
     the passages that any stack ranks so high are unjudged.
     """
 

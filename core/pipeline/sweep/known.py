@@ -73,7 +73,7 @@ class Known:
         return config.dims if config else ()
 
     def default_dim(self, name: str) -> int | None:
-        """Return the dimension that is taken when none is asked for, or None if that is not known."""
+        """Return the dimension used by default, or None if it is unknown."""
         config = self.embedder(name)
         return config.default_dim if config else None
 

@@ -171,13 +171,13 @@ class _Material:
         return pl.concat([frame("chunks", []), *chunks])
 
     def names(self, queries: pl.DataFrame) -> Names:
-        """Return the names in the questions, where stacks are asked other names."""
+        """Return the names in the questions, if stacks are asked with other names."""
         if not any(NAMES in stack.spec.get("perturb", {}) for stack in self._stacks):
             return {}
         return named(queries, self._frames.get("passages"))
 
     def setup(self, golden: Batch, queries: pl.DataFrame) -> Batch:
-        """Return the records that must be in the store before the results; stored collections are there."""
+        """Return the records that must be in the store before the results, except stored collections."""
         collections = [chunked.collection for chunked in self.cut]
         parts = {
             "passages": [chunked.passages for chunked in self.cut],
@@ -216,7 +216,7 @@ class _Material:
         return chosen(queries, pl.concat(judged) if judged else None, source.limit, source.seed)
 
     def graded(self, golden: Batch) -> tuple[Batch, list[Problem]]:
-        """Work out what a golden set says about each chunking; what its owner should know comes with it.
+        """Work out a golden set's grades for each chunking, with remarks for its owner.
 
         Grades anchored to spans hold for any chunker; those of whole documents are spans, too. Grades of
         chunks judge the chunker that made them, and no other.

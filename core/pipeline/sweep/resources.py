@@ -49,7 +49,7 @@ class Speed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Times of calls at vendors and at servers of one's own."""
+    """Times of calls at vendors and at self-hosted servers."""
 
     # Median ms by stage, model and candidate depth (0 if none matters), of earlier runs
     measured: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
@@ -103,7 +103,7 @@ def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, 
 def corpus_s(calls: int, tokens: float, concurrency: int, tokens_per_minute: float | None) -> float:
     """Return seconds of embedding a corpus at a vendor.
 
-    By its pace or by its batches, whichever takes longer.
+    They follow from its pace or from its batches, whichever takes longer.
     """
     paced = 60 * tokens / tokens_per_minute if tokens_per_minute else 0.0
     return max(paced, calls * BATCH_MS / 1000 / max(1, concurrency))
@@ -113,7 +113,7 @@ _PROBED_PASSAGES = 8
 
 
 def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
-    """Time the embedders of a sweep that answer from a server of one's own; vendors are not asked.
+    """Time a sweep's embedders on self-hosted servers; vendors are not asked.
 
     Each is sent the sweep's first question twice, the first time unmeasured, and one call of at most 8
     passages of usual length. Nothing is kept.

@@ -44,7 +44,7 @@ million; flat, int8: two million; ivf-flat and ivf-pq: see `PER_LIST`. qdrant, e
 opensearch: assumptions.
 """
 BY_LISTS: Mapping[str, float] = MappingProxyType({"pgvector": 4e5, "lancedb": 4.3e6})
-"""The same where vectors fall into lists (ivfflat, ivf_pq): a million such vectors, 1,000 lists."""
+"""The same for vectors in lists (ivfflat, ivf_pq): a million such vectors, 1,000 lists."""
 PER_LIST, LEARNT_PER_LIST = 2.4e10, 4.2e7
 """What lists of ivf-flat and ivf-pq add: numbers × lists compared, and vectors learnt from × lists, a second.
 

@@ -62,7 +62,7 @@ def read_collection(
 ) -> tuple[Batch, Documents | None]:
     """Return the passages of a collection, with the questions and judgements that come with it.
 
-    With it come its documents, if they are what was read.
+    If documents were read, they are returned too.
     """
     if source.stored is not None:
         return on_shelf(shelf, source.stored).collection(source.stored), None

@@ -267,7 +267,7 @@ def _paths() -> list[Offered]:
 
 
 def large(items: Sequence[Any]) -> bool:
-    """Return whether reading them takes so much time or memory that it runs in the background."""
+    """Return whether reading files takes so much time or memory that it runs in the background."""
     return sum(map(_size, items)) > LARGE
 
 

@@ -57,7 +57,7 @@ def bar(imported: Import, names: Sequence[str], unmatched: Unmatched, waiting: S
 
 
 def write(imported: Import, names: Sequence[str], unmatched: Unmatched, choice: Choice | None) -> None:
-    """Write, and show the outcome in the next script run."""
+    """Write an import, and show the outcome in the next script run."""
     access.require()
     with st.spinner("Writing…", show_time=True):
         fresh, sentence = imports.bring(

@@ -30,7 +30,7 @@ from core.views.words.choice import axis
 MAX_DEPTH = 200
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")
 OF_NUGGETS = ("NuggetCoverage", "Nuggets", "NuggetRedundancy")
-"""Added to these if the golden set has nuggets."""
+"""Companion measures that are added if the golden set has nuggets."""
 COLUMNS = schema("name measure k:int32 value:float low:float high:float n:int32 basis")
 
 
@@ -209,7 +209,7 @@ class CurvesView:
 def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
     """Add the prompt tokens of Top(K) to every point, from `core.analysis.prompt_tokens.tokens_sent`.
 
-    For Nuggets also facts_per_100: the new facts per 100 more tokens, from the previous K.
+    Nuggets also gets facts_per_100: the new facts per 100 more tokens, from the previous K.
     """
     rows = table.join(sent, on=["name", "k"], how="left", maintain_order="left")
     of = ["name", "measure"]

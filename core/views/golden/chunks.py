@@ -38,7 +38,7 @@ def ranked_in(snapshot: Snapshot, run_ids: list[str], collection_id: str) -> str
 def judged_in(snapshot: Snapshot, golden_set_id: str, collection_id: str) -> str | None:
     """Return the golden set with the grades of a collection's passages: the given one, or its part.
 
-    None if there is none.
+    It is None if there is none.
     """
     whole = whole_of(snapshot, collection_id)
     chunking = None if whole == collection_id else collection_id.removeprefix(part_id(whole, ""))

@@ -1,6 +1,6 @@
 """Soundness of judgements: mix of grades, copies and golden sets that contradict each other, pool bias.
 
-Also a person's order of passages, compared with the golden set's.
+A person's order of passages is also compared with the golden set's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One query: each stack's ranking, what it scores, what its pool would allow and what the pool lacks.
 
-Also one query of a stack with typing noise: the effect of each perturbation on its ranking.
+It also shows one query of a stack with typing noise: the effect of each perturbation on its ranking.
 """
 
 from __future__ import annotations

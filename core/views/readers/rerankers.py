@@ -105,7 +105,7 @@ def _speeds(snapshot: Snapshot, ids: list[str]) -> pl.DataFrame:
 def fitted(rows: pl.DataFrame) -> dict[str, tuple[float, float]]:
     """Return slope and intercept of similarity over precision, by the name of the line.
 
-    It takes two methods.
+    A line needs two methods.
     """
     lines = {}
     for name, (methods, _) in _LINES.items():

@@ -73,7 +73,7 @@ def groups(view: View, option: Option) -> tuple[features.Group, ...]:
 def routable(view: View, options: tuple[Option, ...], way: routing.Way) -> Routable | None:
     """Return quality, latency and cost of every query at every depth.
 
-    None if no query has a score.
+    It is None if no query has a score.
     """
     if options[0].sent is not None:
         return sent.gather(view, options)

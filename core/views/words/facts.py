@@ -169,7 +169,7 @@ def _lead(
 
 
 def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, str]:
-    """Return the evidence to know before shipping the choice; the table may include the probabilities.
+    """Return the evidence to know before shipping the choice; `table` may include the probabilities.
 
     Returns:
         Sentences, keyed by their subject in two or three words.

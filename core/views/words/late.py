@@ -19,7 +19,7 @@ from core.views import text
 def slow(view: View, run_id: str) -> dict[str, Any] | None:
     """Return the p95 of a run in milliseconds beside its p50: ms, low, high, n and note (why it is unknown).
 
-    None if the requested latency isn't the p50.
+    It is None if the requested latency isn't the p50.
     """
     if view.latency.percentile != "p50":
         return None

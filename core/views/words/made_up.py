@@ -1,4 +1,4 @@
-"""What stands where no real answer is scored: what to do, and the made-up ones in a fold."""
+"""What pages show if no real answer is scored: what to do, and the made-up answers in a fold."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
 
 
 def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
-    """State in a sentence how many there are, and the best of them; "" if there are none."""
+    """State how many promising stacks there are, and the best of them; "" if there are none."""
     if rows.is_empty():
         return ""
     first = rows.row(0, named=True)

@@ -116,5 +116,5 @@ def came_to_rest(state: Refinement) -> str:
 
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
-    """Return all of them, newest first: name, state, stage, golden_set, usd, began (UTC), message."""
+    """Return all builds, newest first: name, state, stage, golden_set, usd, began (UTC), message."""
     return listed(known, {"stage": attrgetter("stage"), "golden_set": fact("golden_set_id")})

@@ -3,7 +3,7 @@
 Each leaves ``imports/<nanoseconds>`` beside the store with its files, progress and output. A killed
 process has changed nothing: its data become part of the store in one step at its end.
 
-Also conflicts of an import with names in the store, and other names for its contents.
+The module also finds conflicts of an import with names in the store, and renames its contents.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Importing as a person does it: look, decide, preview, then one transaction.
 
-Also the formats that can be imported, generated from the importers so that the list cannot go stale.
+It also lists the formats that can be imported, generated from the importers so that the list cannot go stale.
 """
 
 from __future__ import annotations

@@ -306,7 +306,7 @@ def _owners(imported: Import, into: str | None, wholes: Mapping[str, str]) -> pl
 def _named(imported: Import, column: str) -> tuple[pl.DataFrame, int | None]:
     """Return owner and id of everything that runs and golden sets name, without duplicates.
 
-    Also the number of rows if they are a sample.
+    If the rows are a sample, their number is returned too.
     """
     parts, sampled = [pl.DataFrame(schema={"owner": pl.String, "id": pl.String})], None
     for table in _OWNED:
@@ -513,7 +513,7 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
 
 
 def _even(ids: Sequence[str], least: float) -> Sequence[str]:
-    """Return some ids, evenly spread: the fewer of them need to exist, the more."""
+    """Return some ids, evenly spread; the fewer of them need to exist, the more are returned."""
     most = int(_TRIED / least)
     return ids[:: max(1, len(ids) // most)][:most]
 

@@ -39,5 +39,5 @@ def ended(status: Status) -> str:
 
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
-    """Return all of them, newest first: name, state, stage, runs, usd, began (UTC), message."""
+    """Return all diagnoses, newest first: name, state, stage, runs, usd, began (UTC), message."""
     return listed(known, {"stage": attrgetter("stage"), "runs": fact("runs")}, runs=pl.Int64())

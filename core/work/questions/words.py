@@ -79,7 +79,7 @@ def button(plan: QuestionsPlan) -> str:
 
 
 def ended(status: Status) -> str:
-    """Describe how it ended: how many there are, what was dropped, and whom they favour."""
+    """Describe how the work ended: how many questions there are, what was dropped, and whom they favour."""
     made = status.facts.get("questions")
     if made is None:
         return closing(status, "", ())
@@ -99,7 +99,7 @@ def ended(status: Status) -> str:
 
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
-    """Return all of them, newest first: name, state, folder, questions, usd, began (UTC), message."""
+    """Return all sets, newest first: name, state, folder, questions, usd, began (UTC), message."""
     columns = {"folder": fact("folder"), "questions": fact("questions")}
     return listed(known, columns, questions=pl.Int64())
 

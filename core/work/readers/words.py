@@ -1,6 +1,6 @@
 """Readers on stored runs: their inputs from the store, and adding their answers to existing ones.
 
-Also a reader job in sentences and tables: its plan, how it ended, its answers.
+It also describes a reader job in sentences and tables: its plan, how it ended, its answers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def ended(status: Status) -> str:
 
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
-    """Return all of them, newest first: name, state, stage, answers, usd, began (UTC), message."""
+    """Return all jobs, newest first: name, state, stage, answers, usd, began (UTC), message."""
     return listed(known, {"stage": attrgetter("stage"), "answers": fact("answers")}, answers=pl.Int64())
 
 

@@ -52,7 +52,7 @@ def with_budget(job: Job, usd: float | None) -> Job:
 def rows(outcome: Outcome) -> pl.DataFrame:
     """Return the runs of an evaluation: run_id, label (null for existing ones), status.
 
-    Of custom pipelines also floor_ms, the time of an empty one (null if it was not measured).
+    Those of custom pipelines also have floor_ms, the time of an empty one (null if it was not measured).
     """
     new = [(run.run_id, run.label, "new", _floor(run)) for run in outcome.runs]
     known = [

@@ -54,7 +54,7 @@ def _evaluate(store: Store, job: Job, site: Site) -> Outcome:
 
 
 def _repriced(store: Store, job: Job, held: Sequence[str]) -> tuple[str, ...]:
-    """Price the runs that were there before as their pipelines say now; return those with another price."""
+    """Price existing runs as their pipelines say now; return those whose price has changed."""
     snapshot = store.read()
     runs = snapshot.runs(job.collection_id).filter(pl.col("run_id").is_in(held))
     said = {

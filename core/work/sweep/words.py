@@ -1,6 +1,6 @@
 """Plans and evaluations as tables and sentences.
 
-Also the started and dropped stacks of a search, as a table and a sentence.
+They include the started and dropped stacks of a search, as a table and a sentence.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def time_and_memory(plan: Plan) -> tuple[str, str]:
 
 
 def headline(known: Sequence[Status]) -> str:
-    """State how many there are, or which are running: ``“paris” is running.``."""
+    """State how many evaluations there are, or which are running: ``“paris” is running.``."""
     if not known:
         return "No evaluation run from this store yet."
     evaluations = count(len(known), "evaluation")
@@ -170,6 +170,6 @@ def ended(status: Status) -> str:
 
 
 def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
-    """Return all of them, newest first: name, state, stacks, of, usd, began (UTC), message."""
+    """Return all evaluations, newest first: name, state, stacks, of, usd, began (UTC), message."""
     own = {"stacks": attrgetter("runs_done"), "of": attrgetter("runs_total")}
     return paid.listed(known, own, stacks=pl.Int64(), of=pl.Int64())
