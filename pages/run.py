@@ -235,7 +235,7 @@ def finish(one: Known, bar: DeltaGenerator) -> None:
 
 
 def searched(one: Known) -> None:
-    """Draw the stacks that a search started, and when each dropped one was beaten, and by which."""
+    """Draw the stacks that a search started, and when and by which stack each dropped one was beaten."""
     search = None if one.folder is None else read_json(one.folder.search)
     if search:
         with st.expander(

@@ -1,4 +1,4 @@
-"""Families to route between, stacks that differ only in K or rewrite, and the signals that decide."""
+"""Families to route between, of stacks that differ only in K or rewrite, and the signals that decide."""
 
 from __future__ import annotations
 

@@ -134,8 +134,8 @@ _SPAN = ("golden_set_id", "query_id", "source", "start_char", "end_char")
 def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Anchor judgements of passages to the characters that the passages cover.
 
-    For the chunks of a chunker this carries the grades of its chunks over to other chunkers; for "none" it
-    carries the grades of whole documents: every chunk then has the grade of its document.
+    Given the chunks of a chunker, this carries the grades of chunks over to other chunkers; given those of
+    "none", it carries the grades of documents: every chunk then has the grade of its document.
 
     Returns:
         The spans (frame of `TABLES["spans"]`), and the judgements of passages whose place is not known.

@@ -1,4 +1,4 @@
-"""From a question to its workspace; every choice that is left open takes its default."""
+"""Turns a question into its workspace; every choice that is left open takes its default."""
 
 from __future__ import annotations
 

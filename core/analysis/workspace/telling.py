@@ -1,6 +1,6 @@
-"""Data of a workspace that move a section of a page out of "More".
+"""Functions that say whether a workspace's data move a section of a page out of "More".
 
-A section names one of these functions in its declaration; they are called once per revision for a page.
+A section names one of them in its declaration; they are called once per revision for a page.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class Job:
 
     @property
     def queries_hash(self) -> str:
-        """Identifies the questions."""
+        """The hash that identifies the questions."""
         return short_hash(*self.queries["query_id"], *self.queries["text"])
 
     @property

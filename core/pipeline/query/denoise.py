@@ -16,7 +16,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def hygiene(text: str, *, keep_lines: bool = False) -> str:
-    """Return Unicode NFC, no control or invisible format characters, one space between words.
+    """Return a text in Unicode NFC, without control or invisible format characters, with single spaces.
 
     Applying it twice changes nothing more.
     """

@@ -1,4 +1,4 @@
-"""From axes to stacks: deterministic, each stack once, in the canonical form of `Stack.spec`."""
+"""Expands axes into stacks: deterministic, each stack once, in the canonical form of `Stack.spec`."""
 
 from __future__ import annotations
 

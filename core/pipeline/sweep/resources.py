@@ -145,7 +145,7 @@ def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
 
 BYTES_PER_NUMBER = 4
 BM25_BYTES_PER_CHARACTER = 0.6
-"""Of an index over English abstracts: 578 bytes for passages of 1,021 characters (Cranfield)."""
+"""Bytes per character of an index of English abstracts: 578 for passages of 1,021 characters (Cranfield)."""
 BUILD, ASK = "build here", "ask here"
 
 

@@ -77,7 +77,7 @@ class Priced:
 
     @property
     def said(self) -> tuple[Text, ...]:
-        """Texts on which inputs come from a stack, how each is known, and which prices were changed."""
+        """Texts that say which inputs come from a stack, how each is known, and which prices were changed."""
         came = [Text(words.provenance(self.start, self.asked), "caption")] if self.start else []
         changed = words.changed(self.book)
         return (*came, *([Text(f"What if: {'; '.join(changed)}.", "caption")] if changed else []))

@@ -39,7 +39,7 @@ _AMONG = {"judgements": "are judged in", "rankings": "are ranked in", "signals":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """How many ids of one kind exist in a collection."""
+    """The number of ids of one kind that exist in a collection."""
 
     collection_id: str  # the collection
     what: str  # "queries" or "passages"
@@ -118,7 +118,7 @@ class UnmatchedError(InputError):
 
 
 def ways(matched: Sequence[Match], more: Sequence[str] = ()) -> str:
-    """List the ways out of refused matches, and more, as options of the command line."""
+    """List the options of the command line that resolve refused matches, and further ones."""
     strips = " ".join(f"--strip '{match.what}={match.strip}'" for match in matched if match.strip)
     return "; or ".join(
         [

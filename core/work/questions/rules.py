@@ -92,7 +92,7 @@ class Screened:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many each rule dropped, for rules that dropped any."""
+        """Number of drafts that each rule dropped, for rules that dropped any."""
         counted = Counter(reason for _, reason in self.dropped)
         return {reason: counted[reason] for reason in REASONS if counted[reason]}
 

@@ -49,7 +49,7 @@ def _require_answer(address: str) -> None:
 
 @contextmanager
 def sharing(address: str) -> Iterator[None]:
-    """Cut documents on a cluster of several machines, joining it when there are documents.
+    """Let a cluster of several machines cut documents; it is joined once there are any.
 
     Args:
         address: See `Nodes`; this machine alone cuts if it is empty or names only this machine.
