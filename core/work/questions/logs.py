@@ -46,7 +46,7 @@ class Asked:
     masked: int  # number of masked pieces of personal data
 
     def head(self) -> int:
-        """Number of the first questions that make up half of the traffic."""
+        """Return how many of the first questions make up half of the traffic."""
         running = np.cumsum([often for _, often in self.questions])
         return int(np.searchsorted(running, _HEAD_SHARE * running[-1])) + 1
 
