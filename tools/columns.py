@@ -49,7 +49,7 @@ def beside(source: str) -> Iterator[tuple[int, str]]:
 
 
 def found(root: Path = ROOT) -> list[str]:
-    """Return these calls for every file of the product, with their locations."""
+    """Return the calls of `beside` for every file of the product, with their locations."""
     files = (path for folder in ("core", "pages") for path in sorted((root / folder).rglob("*.py")))
     named = ((path.relative_to(root).as_posix(), path) for path in files)
     return [f"{name}:{line}: {call}" for name, path in named if name != SHARED

@@ -96,7 +96,7 @@ class Answers:
         }
 
     def stay_or_switch(self, workspace: str | None, limits: Limits, terms: Mapping[str, float]) -> Small:
-        """Return whether to replace the stack that runs today, as `switch --format json` says it."""
+        """Return whether to replace the stack that runs today, in the form of `switch --format json`."""
         from core.analysis.switching import switch  # noqa: PLC0415
         from core.views.words.moving import as_data  # noqa: PLC0415
 

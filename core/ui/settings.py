@@ -136,7 +136,7 @@ class Asking(Choices):
         return wanted, about_offer(replace(left, everywhere=sets.everywhere), asked)
 
     def machine(self, names: list[str]) -> str | None:
-        """Offer one machine, or all."""
+        """Offer the choice of one machine, or all."""
         options = [*names, ALL_MACHINES]
         about = "Latencies of different machines do not compare; others keep quality and cost."
         chosen = pick_listed("Latency measured on", options, "env", setting=True, help=about)

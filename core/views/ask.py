@@ -71,7 +71,7 @@ class Ask(Protocol):
         ...
 
     def typed(self, label: str, options: Sequence[str], key: str, *, usual: str, about: str = "") -> str:
-        """Ask for one of a list, or for free text instead."""
+        """Ask for one entry of a list, or for free text instead."""
         ...
 
     def text(self, label: str, key: str, *, unsaid: str = "", about: str = "") -> str:

@@ -125,7 +125,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """Passages one below the other."""
+    """Passages, one below the other."""
 
     passages: Sequence[Passage]
     judged: bool = True  # whether their grades are shown

@@ -108,7 +108,7 @@ def embedders() -> list[str]:
 
 
 def resumable(status: Status) -> bool:
-    """Return whether it was started, did not finish and isn't running now."""
+    """Return whether work was started, did not finish and isn't running now."""
     return str(status.state) in _RESUMABLE
 
 

@@ -94,7 +94,7 @@ class Work(Generic[J, P, R]):
         return store.absolute().parent / self.folder
 
     def begin(self, text: str, store: Path, options: Sequence[str] = (), *, own: bool = False) -> None:
-        """Start one in a separate process; its paths are relative to the current folder.
+        """Start work in a separate process; its paths are relative to the current folder.
 
         Args:
             store: Store for its results.

@@ -104,7 +104,7 @@ def _documents(snapshot: Snapshot, golden_set_id: str | None) -> dict[str, str]:
 
 
 def groups(snapshot: Snapshot, scope: Scope) -> Groups:
-    """Return the groups of a workspace's questions, as it requests them.
+    """Return the groups of a workspace's questions, as the workspace requests them.
 
     Raises:
         UnknownNameError: If they have no such groups.

@@ -195,7 +195,7 @@ def _about(measure: Measure) -> str:
 
 
 def _size(graded: Evidence) -> int:
-    """Return its size in bytes, including its sources and the counts of candidates."""
+    """Return the size of evidence in bytes, including its sources and the counts of candidates."""
     pools = 0 if graded.pool_grades is graded.grades else 2 * graded.pool_grades.nbytes
     return graded.grades.nbytes + pools + 20 * len(graded.run_ids) * len(graded.query_ids)
 

@@ -233,7 +233,7 @@ def _gap(text: str, words: Sequence[re.Match[str]], place: int) -> str:
 
 
 def _is_code(word: str) -> bool:
-    """Return whether it looks like a name in code or a part number: group_by, numpy.clip, MG-200, x86."""
+    """Return whether a word looks like a name in code or a part number: group_by, numpy.clip, MG-200, x86."""
     if not re.search(r"[^\W\d_]", word) or " " in word:
         return False
     inner = re.search(r"\w{2}[.]\w{2}", word) is not None and not word[0].isdigit()

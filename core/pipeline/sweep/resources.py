@@ -101,7 +101,7 @@ def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, 
 
 
 def corpus_s(calls: int, tokens: float, concurrency: int, tokens_per_minute: float | None) -> float:
-    """Return seconds of embedding a corpus at a vendor.
+    """Return the seconds of embedding a corpus at a vendor.
 
     They follow from its pace or from its batches, whichever takes longer.
     """
@@ -229,7 +229,7 @@ def _build_s(step: Step, corpora: Mapping[str, Corpus], known: Known) -> float:
 
 
 def _ask_s(job: Job, steps: Graph, corpora: Mapping[str, Corpus], known: Known) -> float:
-    """Return seconds of asking here: each query once unmeasured and then in every pass."""
+    """Return the seconds of asking here: each query once unmeasured and then in every pass."""
     ms = 0.0
     for step in steps.steps:
         if step.kind == "search":

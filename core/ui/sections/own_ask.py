@@ -74,7 +74,7 @@ def ask(finish: work.Finish, inside: work.Inside) -> None:
 
 
 def plan_of(snapshot: Snapshot, text: str) -> Plan:
-    """Plan it; runs none of its code and sends nothing."""
+    """Plan a custom pipeline's evaluation; runs none of its code and sends nothing."""
     job, problems = EVALUATION.read(snapshot, load(text), cache.books(), to_run=False)
     return EVALUATION.plan(job, problems)
 

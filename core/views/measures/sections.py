@@ -120,7 +120,7 @@ def _over_alpha(curves: Sequence[Curve], kind: Kind) -> Blocks:
 
 
 def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
-    """Yield where one measure predicts the grade better than another, and the grades.
+    """Yield where one measure predicts the grade better than another, and how the grades are distributed.
 
     Both are by run and K / Np.
     """

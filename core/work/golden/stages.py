@@ -147,7 +147,7 @@ class Search:
 
 
 class Judging:
-    """Has one model after the other grade texts; calls are kept, so that none is paid for twice."""
+    """Has one model after another grade texts; calls are kept, so that none is paid for twice."""
 
     def __init__(self, job: GoldenJob, session: Session) -> None:
         self._job, self._session = job, session

@@ -91,7 +91,7 @@ def button(plan: GoldenPlan) -> str:
 
 
 def ended(status: Status) -> str:
-    """Describe how it ended, in a sentence or two."""
+    """Describe how a build ended, in a sentence or two."""
     name, ungraded = (status.facts.get(fact) for fact in ("golden_set_id", "ungraded"))
     remarks = [f"{count(int(ungraded), 'text')} got no grade in three tries."] if ungraded else []
     return closing(status, f"the golden set {name} is in the store" if name else "", remarks)

@@ -34,7 +34,7 @@ def button(plan: NamesPlan) -> str:
 
 
 def ended(status: Status) -> str:
-    """Describe how one ended."""
+    """Describe how a diagnosis ended."""
     return closing(status, "its figures are in the store" if status.runs_done else "", ())
 
 

@@ -45,7 +45,7 @@ def size_of(plan: ReaderPlan) -> str:
 
 
 def ended(status: Status) -> str:
-    """Describe how it ended, in a sentence or two."""
+    """Describe how a job ended, in a sentence or two."""
     answers, unused = (status.facts.get(fact) for fact in ("answers", "unused"))
     remarks = [f"{count(int(unused), 'answer')} of the judge could not be used."] if unused else []
     remarks += [

@@ -8,6 +8,6 @@ from core.store import Snapshot
 
 
 def asked_corpus(snapshot: Snapshot, collection_id: str) -> Corpus:
-    """Return the passages of a stored collection; if others chunk them they are documents."""
+    """Return the passages of a stored collection; they are documents if others hold their chunks."""
     chunks = StoreShelf(snapshot).chunks(collection_id).get("chunks")
     return named_corpus(snapshot.passages(collection_id), chunks)

@@ -197,7 +197,7 @@ WAYS: Mapping[Way, str] = {
 
 
 def about_words(report: JsonMap) -> str:
-    """Describe how it was called and started, in a line."""
+    """Describe in a line how a pipeline was called and started."""
     packages = ", ".join(f"{name} {version}" for name, version in report.get("packages", {}).items())
     parts = [
         f"understood as {' or '.join(report['understood_as'])}" if report.get("understood_as") else "",

@@ -162,7 +162,7 @@ def progress(status: Status) -> str:
 
 
 def ended(status: Status) -> str:
-    """Describe how it ended, in a sentence, plus the possible cost of a lost answer."""
+    """Describe how an evaluation ended, in a sentence, plus the possible cost of a lost answer."""
     answers = status.facts.get("answers")
     done = f"{landed(status)}, {answers:,} answers" if answers else landed(status)
     lost = [f"Lost answers may have cost up to {usd(status.usd_lost)} more."] if status.usd_lost else []

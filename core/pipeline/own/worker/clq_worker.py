@@ -605,7 +605,7 @@ def _method(target: Any) -> Callable[..., Any]:
 
 
 def _parameters(method: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
-    """Return its parameters by name, or None if they are unknown."""
+    """Return the parameters of a callable by name, or None if they are unknown."""
     try:
         return inspect.signature(method).parameters
     except (TypeError, ValueError):
@@ -613,7 +613,7 @@ def _parameters(method: Callable[..., Any]) -> Mapping[str, inspect.Parameter] |
 
 
 def _takes(method: Callable[..., Any]) -> tuple[list[str], bool]:
-    """Return the names of its parameters, and whether it takes any others."""
+    """Return the names of a callable's parameters, and whether it takes any name."""
     parameters = _parameters(method)
     if parameters is None:
         return [], True
