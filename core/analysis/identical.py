@@ -16,7 +16,7 @@ ALIKE = ("latency_ms", "cost", "cost_least", "quality", *(axis.column for axis i
 
 
 def kept(*rows: int | None) -> pl.Expr:
-    """Return whether a row of `marked` is one of these rows of the stack table, which must stay."""
+    """Return whether a row of `marked` is among some rows of the stack table, which must stay."""
     return pl.col("row").is_in([row for row in rows if row is not None])
 
 

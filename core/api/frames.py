@@ -1,4 +1,4 @@
-"""Input of a user to a store: paths, DataFrames that narwhals knows, dicts of runs and judgements."""
+"""A user's input to a store: paths, DataFrames that narwhals knows, dicts of runs and judgements."""
 
 from __future__ import annotations
 

@@ -35,5 +35,5 @@ def _measured(column: Column, console: Console) -> Measurement:
 
 
 def _spare(needs: list[tuple[Column, Measurement]], console: Console) -> int:
-    """Return how many characters of a line are left; each column is padded and parted by three."""
+    """Return how many characters of a line are left; each column takes three for padding and separator."""
     return console.width - sum(need.minimum + 3 for _, need in needs) - 1

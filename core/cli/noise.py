@@ -181,7 +181,7 @@ def _costs(job: VectorJob) -> str:
 
 
 def _restatements(path: Path) -> pl.DataFrame:
-    """Read query_id and restated, one row a query."""
+    """Read query_id and restated, one row per query."""
     from core.diagnostics.names.bundles import read_columns  # noqa: PLC0415 - with the engines, a second
 
     rows = read_columns(path, ("query_id", "text")).rename({"text": "restated"})

@@ -173,7 +173,7 @@ def shares(
 
 
 def _of(rows: pl.DataFrame, only: Collection[str] | None) -> pl.DataFrame:
-    """Return the scores of some queries, and the means without answers; None = all."""
+    """Return the scores of some queries (None = all), and the means that belong to no query."""
     if only is None:
         return rows
     return rows.filter(pl.col("query_id").is_null() | pl.col("query_id").is_in(list(only)))

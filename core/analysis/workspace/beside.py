@@ -1,4 +1,4 @@
-"""Further axes beside the requested quality that may be limited: harm, robust quality, refusals.
+"""Further axes, besides the requested quality, that can be limited: harm, robust quality, refusals.
 
 An axis of `core.decide.axes.BESIDE` has a column of the stack table, and another with `OF` after its name
 for its measure. A new axis needs a row there and a source here.

@@ -47,7 +47,7 @@ class Groups:
         return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.intp)
 
     def counts(self, values: Floats, query_ids: Sequence[str]) -> pl.Series:
-        """Return the number of groups among the queries that have a value, row by row of some [S, Q].
+        """Return for each row of values [S, Q] the number of groups among the queries with a value.
 
         It is null if each query is its own group.
         """

@@ -51,7 +51,7 @@ class Comparability:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return the remarks on all numbers: the groups of their questions, and the differences."""
+        """Return the remarks on all numbers: groups of questions, and differences between stacks."""
         return (*filter(None, [self.grouped]), *self.sentences)
 
     def unjudged(self, table: pl.DataFrame) -> float:

@@ -1,4 +1,4 @@
-"""Per-query scores of runs, remarks of the measures on them, and the possible effect of holes on a score."""
+"""Per-query scores of runs, reasons for missing ones, and the possible effect of holes on a score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluations: stacks executed, measured, within a budget, resumable."""
+"""Evaluations: stacks are run and measured within a budget, and can be resumed."""
 
 from core.pipeline.evaluate.folder import State, Status
 from core.pipeline.evaluate.job import Corpus, Job, Protocol, corpus_of

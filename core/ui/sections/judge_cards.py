@@ -360,7 +360,7 @@ def _kept(change: Change, spent: float | None) -> str:
 
 
 def land(queue: Queue, into: str = "") -> None:
-    """Write the judge's golden set, their scores of answers, or two judges settled (a callback)."""
+    """Write the golden set of a judge, their scores of answers, or a settled set of two (a callback)."""
 
     def write() -> str:
         if queue.mode == "answers":

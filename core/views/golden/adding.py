@@ -41,7 +41,7 @@ def usual(snapshot: Snapshot, queue: Queue) -> bool:
 
 
 def read(snapshot: Snapshot, golden_set_id: str) -> Grades:
-    """Read a golden set's grades; grades of chunks as their value for the documents.
+    """Read a golden set's grades; those of chunks count as grades of their documents.
 
     Raises:
         UnknownNameError: If there is no golden set of that name.

@@ -111,7 +111,7 @@ def _change(store: Store, event: Literal["delete", "restore"], ids: Sequence[str
 
 
 def listed(ids: Sequence[str], kind: Kind) -> str:
-    """Return ids as the list of revisions names them: unless they are runs, their kind comes first."""
+    """Return ids in the form of the list of revisions: unless they are of runs, with their kind in front."""
     what = "" if kind == "run" else f"{NAMES[kind]} "
     return text.shorten(what + ", ".join(ids), _NOTE)
 

@@ -153,7 +153,7 @@ def _harmful(view: View, ranked: pl.DataFrame) -> dict[str, float]:
 
 @cached("Reading who refuses…", entries=8)
 def readers(view: View) -> pl.DataFrame:
-    """Return how often readers refuse, by what they were given; see `READERS`."""
+    """Return how often readers refuse, by the passages they were given; see `READERS`."""
     runs = runs_in(view.snapshot, view.scope)
     having = view.snapshot.sizes("answers")["id"].to_list()
     ids = runs.filter(pl.col("run_id").is_in(having))["run_id"].to_list()
