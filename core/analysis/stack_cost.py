@@ -207,7 +207,7 @@ def priced_by(view: View) -> str:
     return price_basis([not assumed_prices(view.snapshot, view.table, view.book)])
 
 
-IDLE = "idle time not counted"
+IDLE = "idle time excluded"
 MACHINES = ("cpu_hour", "gpu_hour")
 """Units of time on the user's own machines."""
 HOURS = 730

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -264,15 +263,22 @@ def _holds(values: pl.Series) -> bool:
 
 
 def _same_digits(about: Any, values: pl.Series) -> Any:
-    """Return a column's settings; dollars get enough decimals to show the smallest and distinguish all."""
+    """Return a column's settings; dollars get enough digits to tell all of them apart, and no more.
+
+    Cents where all are of such a size; below it significant digits, as decimals that the least needs would
+    say more of the largest than is known.
+    """
     if _format(about) != _USD:
         return about
     each = values.cast(pl.Float64).drop_nulls().round_sig_figs(SHARED_DIGITS).unique()
     least = each.filter(each > 0).min()
-    digits = 1 - math.floor(math.log10(least)) if isinstance(least, float) and least < _CENTS else 2
-    while digits < _FINEST and each.round(digits).n_unique() < len(each):
-        digits += 1
-    return {**about, "type_config": {**about["type_config"], "format": f"%,.{min(digits, _FINEST)}f"}}
+    if isinstance(least, float) and least < _CENTS:
+        rounded = (each.round_sig_figs(digits).n_unique() for digits in range(2, SHARED_DIGITS))
+        form = f"%.{2 + sum(count < len(each) for count in rounded)}g"
+    else:
+        rounded = (each.round(digits).n_unique() for digits in range(2, _FINEST))
+        form = f"%,.{2 + sum(count < len(each) for count in rounded)}f"
+    return {**about, "type_config": {**about["type_config"], "format": form}}
 
 
 def _format(about: Any) -> str | None:

@@ -124,7 +124,7 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
     assert re.fullmatch(
         rf"Latency p95 \(one in 20 takes longer\) .* ms (.* to .*, n = 64|{fewer}: too few for .* p95)", slow
     )
-    assert cost.endswith("idle time not counted; one machine all month $36.06 assumed price")
+    assert cost.endswith("idle time excluded; one machine all month $36.06 assumed price")
     assert re.fullmatch(r"Confidence \(PGS\) \d+\.\d % [\d,]+ simulated repeats", sure)
     assert (
         page.find("figure").find("svg")["aria-label"]

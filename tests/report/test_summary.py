@@ -236,7 +236,7 @@ def test_processor_time_and_a_machine_that_waits_are_said_with_the_numbers():
     data["stack"]["environment"] = {"reported": "processor time of one core, of one thread"}
     fast, dear = summary(data, ASKED)[1].split(" time. ")
     assert fast == "A typical search takes 9.06 ms of processor"
-    assert dear == "1,000 searches cost $1.25, idle time not counted; one machine all month $36.50."
+    assert dear == "1,000 searches cost $1.25, idle time excluded; one machine all month $36.50."
 
 
 MISS = {

@@ -23,7 +23,7 @@ from core.views import text
 from core.views.words.advice import FINE, advice
 from core.views.words.bills import spent
 from core.views.words.choice import ALL_AXES, COSTED, all_unknown, limits, meaning, quality_notes, undecided
-from core.views.words.late import slow
+from core.views.words.late import by_p95, slow
 from core.views.words.near import gain_words
 from core.views.words.trade import difference, trade
 from core.views.words.verdict import SHIP, doubt, verdict
@@ -243,7 +243,7 @@ def late_words(asked: View) -> str:
     late = None if sla is None or chosen is None else slow(asked, str(asked.table["run_id"][chosen]))
     if late is None or late["ms"] is None or sla is None or late["ms"] <= sla:
         return ""
-    return f"Its p95 of {text.ms(late['ms'])} is beyond the SLA, which is on the p50."
+    return f"Its p95 of {text.ms(late['ms'])} is beyond the SLA, which is on the p50. {by_p95(asked)}"
 
 
 def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:

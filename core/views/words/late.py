@@ -10,7 +10,7 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.workspace.latencies import latencies
-from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.stacks import runs_in, stack_table
 from core.analysis.workspace.view import View
 from core.views import text
 
@@ -26,6 +26,25 @@ def slow(view: View, run_id: str) -> dict[str, Any] | None:
     runs = runs_in(view.snapshot, view.scope).filter(pl.col("run_id") == run_id)
     row = latencies(view.snapshot, runs, replace(view.latency, percentile="p95")).row(0, named=True)
     return {key.removeprefix("latency_"): row[key] for key in row if key not in ("run_id", "latency_basis")}
+
+
+@cached(entries=16)
+def _table_by_p95(view: View) -> pl.DataFrame:
+    """Return the stack table with the p95 as its latency."""
+    latency = replace(view.latency, percentile="p95")
+    return stack_table(view.snapshot, view.scope, view.quality, latency, view.book)
+
+
+def by_p95(view: View) -> str:
+    """Say which stack would ship if the SLA were on the p95, and how much worse it is."""
+    latency = replace(view.latency, percentile="p95")
+    other = view.replace(latency=latency, given=_table_by_p95(view), take=None)
+    own, its = view.decision.chosen, other.decision.chosen
+    if its is None:
+        return "On the p95, no stack meets it."
+    row, best = other.table.row(its, named=True), None if own is None else view.table["quality"][own]
+    apart = "" if best is None or row["quality"] is None else f" ({text.signed(row['quality'] - best)})"
+    return f"On the p95, {row['name']} would ship{apart}."
 
 
 def slow_words(late: Mapping[str, Any] | None) -> str:

@@ -26,6 +26,7 @@ class Trade:
     sentence: str  # what taking it gives up and saves
     sides: tuple[Row, Row]  # rows of the stack table: the chosen stack's, the alternative's
     expected: tuple[Row, Row]  # expected_quality on new queries of each, expected_low and expected_high
+    tenth: str  # the first share of time or cost that is a tenth or less: "1/57 of the time"; "" if none is
 
     @property
     def stack(self) -> str:
@@ -52,8 +53,10 @@ def trade(view: View) -> Trade | None:
         return None
     own, its = view.table[[chosen, other.row]].to_dicts()
     name = view.quality.name
-    sentence = f"Or take {its['name']}: {difference(other)} {name} for {_paid(own, its, other)}."
-    return Trade(its["run_id"], sentence, (own, its), (_new(view.sure), _new(other)))
+    shares = _paid(own, its, other)
+    sentence = f"Or take {its['name']}: {difference(other)} {name} for {' and '.join(shares)}."
+    tenth = next((share for share in shares if share.startswith("1/")), "")
+    return Trade(its["run_id"], sentence, (own, its), (_new(view.sure), _new(other)), tenth)
 
 
 def difference(other: Alternative) -> str:
@@ -71,10 +74,10 @@ def _new(of: Assessment | Alternative) -> Row:
     }
 
 
-def _paid(own: Row, its: Row, other: Alternative) -> str:
-    """State the alternative's time and cost as shares: ``1/57 of the time and 1/50 of the cost``."""
+def _paid(own: Row, its: Row, other: Alternative) -> list[str]:
+    """State the alternative's time and cost as shares: ``1/57 of the time``, ``1/50 of the cost``."""
     shares = [_share(own["latency_ms"], its["latency_ms"], "time")] if other.told_apart else []
-    return " and ".join(filter(None, (*shares, _share(own["cost"], its["cost"], "cost"))))
+    return [share for share in (*shares, _share(own["cost"], its["cost"], "cost")) if share]
 
 
 def _share(whole: float | None, part: float | None, of: str) -> str:

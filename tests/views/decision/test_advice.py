@@ -131,7 +131,25 @@ def test_every_surface_says_the_same_advice_in_few_words(shipped_store: Path, li
     assert said in str(sure.blocks)
     assert said == decided.data["advice"]
     pays = decided.page("confidence", "worth measuring more").sentence
-    assert pays.startswith("Yes: " if said.startswith("Ask ") else "No: ")
+    if not said.startswith("First consider "):  # which goes before asking, whether or not that would pay
+        assert pays.startswith("Yes: " if said.startswith("Ask ") else "No: ")
     for name in sorted(names, key=len, reverse=True):
         said = said.replace(name, "NAME")
     assert len(re.findall(r"\S*\w\S*", said)) <= LONGEST
+
+
+@pytest.mark.parametrize(("cost", "first"), [(0.1, True), (1.0, False)])
+def test_a_stack_as_good_for_a_tenth_of_the_cost_is_considered_first(cost: float, first: bool):
+    values = np.random.default_rng(3).normal(0.5, 0.2, (2, 60))
+    values[1] += values[0].mean() - values[1].mean() - 0.001
+    table = stacks(
+        name=["a", "b"],
+        quality=values.mean(axis=1).tolist(),
+        n=[60, 60],
+        latency_ms=[9.0, 9.0],
+        cost=[1.0, cost],
+    )
+    none = np.full(2, np.nan)
+    sample = JointSample(values, np.full(values.shape, np.nan), table["cost"].to_numpy(), none, none)
+    view = asking(table, Constraints(delta=0.01), sample=sample)
+    assert (advice(view) == "First consider −0.001 RA-nWG@10 for 1/10 of the cost.") == first

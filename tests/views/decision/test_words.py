@@ -241,7 +241,7 @@ def test_the_card_of_a_cost_says_its_largest_stage_its_prices_and_that_idle_time
     row = {**TABLE.row(0, named=True), "cost": 0.4, "cost_basis": "measured"}
     shown = cards(row, AT_10, Latency(), OF_TWO, late="", paid="assumed price")[2]
     assert shown[2:] == (
-        "embed 75.0 % of machine time, idle time not counted; one machine all month $36.50",
+        "embed 75.0 % of machine time, idle time excluded; one machine all month $36.50",
         "assumed price",
     )
     reported = cards({**row, "cost_basis": "published"}, AT_10, Latency(), BILL, late="", paid="list price")
