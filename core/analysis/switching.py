@@ -82,7 +82,7 @@ def _finite(value: float) -> float | None:
 
 
 def stay_or_move(view: View) -> Switch | None:
-    """Decide like `switch`; None if no stack is said to run today, or if it is the only one."""
+    """Decide like `switch`; None if no stack is marked as running today, or if it is the only one."""
     return None if view.incumbent is None or view.table.height < 2 else view.once(switch)
 
 
@@ -93,7 +93,7 @@ def switch(view: View) -> Switch:
         view: The workspace with its limits, the stack that runs today, and the terms of a move.
 
     Raises:
-        InputError: If no stack is said to run today, or if it is the only one.
+        InputError: If no stack is marked as running today, or if it is the only one.
     """
     now, others = _running(view)
     chosen = decide(others, view.constraints, view.rule, paired=view.paired, take=view.take).chosen
@@ -134,7 +134,7 @@ def moves(view: View) -> pl.DataFrame:
 def _running(view: View) -> tuple[dict[str, Any], pl.DataFrame]:
     """Return the row of the running stack, and the rows of the others."""
     if view.incumbent is None:
-        raise InputError("No stack is said to run today.", do=NOTHING_RUNS)
+        raise InputError("No stack is marked as running today.", do=NOTHING_RUNS)
     own = pl.col("run_id") == view.incumbent
     now, others = view.table.row(by_predicate=own, named=True), view.table.filter(~own)
     if others.is_empty():

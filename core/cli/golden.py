@@ -198,7 +198,7 @@ def between(
         whole |= {"standing": standing and standing.to_dict(), "questions": rows.to_dicts()}
         typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
         return
-    complain(" ".join(changed(rows, contest)))
+    complain(" ".join(changed(rows, contest, now, to)))
     if standing is not None:
         complain(stands(standing))
     emit(rows, form)

@@ -80,4 +80,4 @@ def incumbent(
         unmark(store, collection)
     elif name is not None:
         mark(store, collection, name)
-    emit(marked(store.read(), collection), form, empty="No stack is said to run today.")
+    emit(marked(store.read(), collection), form, empty="No stack is marked as running today.")

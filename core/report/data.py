@@ -99,7 +99,7 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
 
     Returns:
         The result of `facts.record`, with verdict, doubt (the objection to shipping), advice, stay_or_switch
-        (None if no stack is said to run today), collection, golden_set, prices, seed, resamples and revision.
+        (None if no stack is marked), collection, golden_set, prices, seed, resamples and revision.
     """
     decision = record(verdict.table, view, chances=verdict.chances)
     return {

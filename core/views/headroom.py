@@ -122,7 +122,11 @@ def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str
         (quality.name, text.score(row["quality"]), f"{interval} {text.sample(row)}".strip()),
         ("Ordering headroom", ordering, f"in the pool, ranked too low, {text.sample(row)}"),
         ("Retrieval headroom", retrieval, f"not in the pool, {text.sample(row)}"),
-        ("%PROC", text.percent(row["pct_proc"]), f"of the best order of its candidates, {row['pool']}"),
+        (
+            "%PROC",
+            text.percent(row["pct_proc"]),
+            f"of what a perfect order of its candidates reaches, pool {row['pool']}",
+        ),
     )
 
 

@@ -71,7 +71,7 @@ def unmark(store: Store, collection: str | None) -> None:
             f"{len(named)} workspaces have one: {', '.join(named)}.", do="Name one: --collection."
         )
     if named:
-        with store.write("mark", f"{named[0]}: no stack is said to run today") as writer:
+        with store.write("mark", f"{named[0]}: no stack is marked as running today") as writer:
             writer.unmark(named[0])
 
 

@@ -126,7 +126,7 @@ def test_nothing_is_said_of_a_move_where_no_stack_runs(store: Path):
     assert unmarked.data["stay_or_switch"] is None
     assert "runs today" not in json.dumps(unmarked.page("decision").data)
     page = call(store, "page", "what_if", "--section", "steps", "--incumbent", "none")
-    assert page.startswith("No stack is said to run today.")
+    assert page.startswith("No stack is marked as running today.")
 
 
 def test_what_nobody_said_is_not_known(view: View):
@@ -145,7 +145,7 @@ def test_each_other_stack_has_its_step(view: View):
 def test_a_stack_that_is_none_is_refused(view: View):
     with pytest.raises(UnknownNameError):
         resolve(Question(together=True, incumbent="nope"), view.snapshot, BOOK)
-    with pytest.raises(InputError, match="No stack is said to run today"):
+    with pytest.raises(InputError, match="No stack is marked as running today"):
         row(view, incumbent=None)
 
 
@@ -194,7 +194,7 @@ def test_what_ends_is_listed_and_said(view: View):
     said = tuple(deadlines.draw(view, Given()))
     assert said[0].sentence == "voyage-3.5-lite ends on 1 December 2027."
     nothing = tuple(deadlines.draw(view.replace(incumbent=None), Given()))
-    assert nothing[0].sentence == "No stack is said to run today."
+    assert nothing[0].sentence == "No stack is marked as running today."
     listed = json.loads(CliRunner().invoke(app, ["models", "--ending", "--format", "json"]).stdout)
     assert {each["model"] for each in listed} >= {"voyage-3.5", "gpt-5"}
 
@@ -206,4 +206,4 @@ def test_the_questions_that_a_move_changes_are_counted(store: Path, view: View):
     cards = next(block.cards for block in said.blocks if isinstance(block, Cards))
     assert [number for _, number, _ in cards] == ["0", "20", "50.0 %"]
     nothing = tuple(questions.draw(view.replace(incumbent=None), Given()))
-    assert nothing[0].sentence == "No stack is said to run today."
+    assert nothing[0].sentence == "No stack is marked as running today."

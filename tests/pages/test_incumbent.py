@@ -60,7 +60,7 @@ def test_who_may_only_look_marks_in_the_address(open_page: OpenPage, store: Path
     for section in ("stay or switch", "steps"):
         again = open_page(store, f"what_if/{section}", now=name, qpm="1000")
         assert_sound(again)
-        assert "No stack is said to run today" not in everything(again)
+        assert "No stack is marked as running today" not in everything(again)
 
 
 @pytest.mark.parametrize("section", ["stay or switch", "steps"])

@@ -57,10 +57,10 @@ CANNOT_FILL = {
     "diagnostics/drift": "No queries with a date yet.",
     "diagnostics/live quality": "No queries with a date yet.",
     "diagnostics/recall": "No stack of this workspace was asked perturbed queries.",
-    "what_if/steps": "No stack is said to run today.",
-    "what_if/deadlines": "No stack is said to run today.",
-    "what_if/questions that change": "No stack is said to run today.",
-    "what_if/stay or switch": "No stack is said to run today.",
+    "what_if/steps": "No stack is marked as running today.",
+    "what_if/deadlines": "No stack is marked as running today.",
+    "what_if/questions that change": "No stack is marked as running today.",
+    "what_if/stay or switch": "No stack is marked as running today.",
 }
 """Places that the demo has nothing for, with what they say."""
 DEEPER = ("curves/by candidate depth",)

@@ -27,7 +27,7 @@ from core.views.confidence import data
 DRAWS = 2000  # Random sets of queries that a kind is compared with
 
 SAME, CORRECTED = "same stack", "not significant after correction"
-STAYS, OPEN, OTHER = "no gain by another", "no significant gain", "another is better"
+STAYS, OPEN, OTHER = "none is higher", "another is higher, maybe by chance", "another is surely better"
 
 FOLDS = 5
 

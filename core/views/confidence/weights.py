@@ -260,7 +260,7 @@ def grouped(ranges: pl.DataFrame) -> pl.DataFrame:
 
 
 READINGS = {
-    (False, False): "within chance either way",
+    (False, False): "maybe by chance either way",
     (True, False): "real as usual, too close to call there",
     (False, True): "too close to call as usual, real there",
     (True, True): "depends on the weights",

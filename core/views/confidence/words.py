@@ -157,7 +157,7 @@ def turning_words(turned: pl.DataFrame) -> str:
     of_quality = turning.filter(number="quality")
     row = (of_quality if of_quality.height else turning).row(0, named=True)
     now = "" if row["change"] == SLIGHT else f" instead of {row['now']}"
-    return f"The runner-up would be chosen with {row['number']} {row['then']}{now}."
+    return f"{row['stack']} would be chosen with {row['number']} {row['then']}{now}."
 
 
 def excluded_words(excluded: pl.DataFrame) -> str:
@@ -247,7 +247,7 @@ def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame
         (
             "Same order",
             f"≥ {taus.min():.2f}",
-            f"of 1 = the same; Kendall's tau-b of {text.count(stacks, 'stack')}; AP-correlation, in which "
+            f"1 = the same; Kendall's tau-b of {text.count(stacks, 'stack')}; AP-correlation, in which "
             f"the best count more, ≥ {np.nanmin(grid.tops):.2f}",
         ),
         ("Pairs that swap", f"{flipped} of {turned.height}", f"pairs of the {len(grid.best)} best stacks"),

@@ -211,9 +211,10 @@ def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     best = single.sort("rho", descending=True).row(0, named=True)
     rho = text.signed(best["rho"], "{:.2f}".format)
     signs = text.count(single.height, "sign")
-    warns = f"The {best['diagnostic']} warns best: rho" if sure else f"None of {signs} warns: rho at most"
+    low = f"A low {best['diagnostic']} goes with low"
+    warns = f"{low} {quality.name}: rho" if sure else f"None of {signs} warns: rho at most"
     return (
-        f"{warns} {rho}{_ends(best)} ({quality.name}, {text.sample(best['n'])}).",
+        f"{warns} {rho}{_ends(best)} ({text.sample(best['n'])}).",
         f"Highest: {best['diagnostic']}, {best['stack']}, {asked(best['perturb'])}. "
         f"{sure} of {signs} under noise warn; by chance {0.025 * single.height:.1f} would.",
     )

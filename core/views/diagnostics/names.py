@@ -210,8 +210,8 @@ def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
 _CARDS = (
     ("Name signal, D_name", BASE, "d_name"),
     ("Name ÷ topic signal", BASE, RATIO),
-    ("Near-identical name", "edit_distance_near_miss", CHANGE),
-    ("Random name", "gibberish_name", CHANGE),
+    ("Similarity, near-identical name", "edit_distance_near_miss", CHANGE),
+    ("Similarity, random name", "gibberish_name", CHANGE),
 )
 
 

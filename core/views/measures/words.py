@@ -123,7 +123,7 @@ CEILINGS = (
     "%PROC-per-query[X] is the mean of X / PROC[X] over queries."
 )
 KINDS = "spearman: of ranks. pearson: of values. kendall-b, kendall-c: of pairs, two ways to treat ties."
-TRIED = "No real answers yet: what predicts made-up ones says nothing."
+TRIED = "No real answers yet: made-up ones cannot tell which measure predicts them."
 NO_ANSWERS = (
     "No run here has answers with grades.",
     "Import rankings with graded answers: retrieval-response files, or an export with the table answers.",

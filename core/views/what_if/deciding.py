@@ -59,7 +59,7 @@ def few_grades(view: View, ask: Ask) -> Blocks:
     except InputError as error:
         yield Answer(str(error), "")
         return
-    yield Answer(*changed(rows, contest))
+    yield Answer(*changed(rows, contest, now, to))
     yield Cards(_cards(rows))
     yield Control("judge between", {"scope": view.scope, "contest": contest})
     questions = view.snapshot.queries(view.scope.collection_id).select("query_id", "text")

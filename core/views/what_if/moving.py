@@ -78,7 +78,7 @@ def staying(view: View, ask: Ask) -> Blocks:
 
 def unmarked() -> Blocks:
     """Yield a notice that no stack is marked as running today, and how to mark one."""
-    yield Answer("No stack is said to run today.", NOTHING)
+    yield Answer("No stack is marked as running today.", NOTHING)
     yield Way("decision", "Mark it on Decision")
 
 

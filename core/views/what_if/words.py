@@ -52,9 +52,9 @@ def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
             "Against always the best stack",
             *_span(routed, "over", f"{top['way']}, {text.score(top['quality'])}"),
         ),
-        ("Against queries at random", *_span(routed, "gain", "as many of them")),
+        ("Against a random choice of queries", *_span(routed, "gain", "as many of them at the slower")),
         (
-            "If one knew which",
+            "With a perfect router",
             text.score(best["quality"]),
             f"each at its best, {100 * best['deeper']:.0f} % at the slower",
         ),

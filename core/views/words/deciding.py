@@ -16,10 +16,16 @@ _ANSWERS = {
 }
 
 
-def changed(rows: pl.DataFrame, contest: Contest) -> tuple[str, str]:
-    """Say on how many questions another passage comes first, and how much the two Top-K share."""
+def changed(rows: pl.DataFrame, contest: Contest, now: str, to: str) -> tuple[str, str]:
+    """Say on how many questions another passage comes first, and how much the two Top-K share.
+
+    Args:
+        now: Name of the stack that runs today.
+        to: Name of the candidate.
+    """
     others, alike = int(rows["other_first"].sum()), mean(rows)
-    first = f"Another passage comes first on {others:,} of {text.count(rows.height, 'question')}."
+    of = f"{others:,} of {text.count(rows.height, 'question')}"
+    first = f"Moving from {now} to {to} changes the first passage on {of}."
     shared = f"The two Top-{contest.k} share {text.percent(alike['overlap'])} of their passages"
     return first, f"{shared}; rank-biased overlap {text.score(alike['rbo'])}. {NOT_A_GAIN}"
 

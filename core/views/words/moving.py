@@ -78,7 +78,7 @@ def paid_back(move: Switch) -> str:
 
 
 def told(view: View) -> dict[str, Any] | None:
-    """Return the answer as plain data with its line; None if no stack is said to run today."""
+    """Return the answer as plain data with its line; None if no stack is marked as running today."""
     move = stay_or_move(view)
     return None if move is None else as_data(move, view.quality.name)
 
