@@ -29,8 +29,6 @@ from core.decide.switching import (
     total,
 )
 from core.errors import InputError, UnknownNameError
-from core.pipeline.sweep.paid import count_texts
-from core.pipeline.sweep.scale import at_scale, usd_of
 from core.providers.base import Purpose
 from core.providers.config import ModelConfig
 from core.providers.embed import embedder_config
@@ -235,6 +233,8 @@ def _items(asked: _Asked) -> Iterator[Item]:
 
 
 def _embedding(asked: _Asked, passages: int | None) -> Item:
+    from core.pipeline.sweep.scale import usd_of  # noqa: PLC0415 - loads the engines, which no page waits for
+
     name, tokens = str(asked.spec["embedder"]), asked.view.terms.tokens_per_passage
     config = _config(name)
     item = name if config is None else config.price_item
@@ -250,6 +250,8 @@ def _embedding(asked: _Asked, passages: int | None) -> Item:
 
 def _tokens(view: View, tokenizer: str | None, prefix: str) -> float | None:
     """Return the mean tokens of the collection's passages, as a model counts them; None without texts."""
+    from core.pipeline.sweep.paid import count_texts  # noqa: PLC0415 - as above
+
     texts = view.snapshot.passages(view.scope.collection_id)["text"].drop_nulls().to_list()
     counted = count_texts(texts, tokenizer, prefix)
     return counted.tokens / counted.texts if counted.texts else None
@@ -265,6 +267,8 @@ def _config(model: str) -> ModelConfig | None:
 def _building(asked: _Asked, passages: int | None) -> Item:
     if passages is None:
         return Item("build the index", None, "passages are not given")
+    from core.pipeline.sweep.scale import at_scale  # noqa: PLC0415 - as above
+
     size = at_scale([dict(asked.spec)], passages, asked.view.book)[0]
     return Item("build the index", size.build_usd, f"{size.build_s:.0f} s of one core, {size.index}")
 
