@@ -15,7 +15,7 @@ from typing import Any, Literal
 import polars as pl
 
 from core.decide.axes import BESIDE, HARM
-from core.number_format import ASSUMED_DIGITS, SHARED_DIGITS, UNIT, CostUnit, digits_apart
+from core.number_format import SHARED_DIGITS, UNIT, CostUnit, digits_apart
 from core.tables import schema
 
 Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "exact", "list", "date", "time"]
@@ -596,7 +596,7 @@ def for_people(
         if column.form == "usd":
             counted = said.digits if _of_many(column.label) else 0
             each = written[column.name].cast(pl.Float64).round_sig_figs(SHARED_DIGITS)
-            digits = counted if counted == ASSUMED_DIGITS else max(counted, digits_apart(each))
+            digits = max(counted, digits_apart(each))
         return column.replace(label=said.label(column.label), help=said.label(column.help), digits=digits)
 
     return written, tuple(map(told, shown))

@@ -224,11 +224,16 @@ def _latest(snapshot: Snapshot) -> list[str]:
     return snapshot.collections()["collection_id"].to_list()[-_MOST_TRIED:]
 
 
-def belongs_anywhere(imported: Import, known: frozenset[str]) -> bool:
-    """Return whether an import names ids of one collection only, which neither it nor the store defines."""
-    named = {run.collection_id for run in imported.runs} | {
+def _names(imported: Import) -> set[str]:
+    """Return the collections that the runs and golden sets of an import name."""
+    return {run.collection_id for run in imported.runs} | {
         golden_set.collection_id for golden_set in imported.golden_sets
     }
+
+
+def belongs_anywhere(imported: Import, known: frozenset[str]) -> bool:
+    """Return whether an import names ids of one collection only, which neither it nor the store defines."""
+    named = _names(imported)
     return (
         len(named) == 1
         and not named & known
@@ -243,6 +248,8 @@ def follows(snapshot: Snapshot, imported: Import, workspace: str | None) -> str 
     their texts. Without an open one it is the only collection of which that is true, or the one that has
     more of the ids than any other; and for a table of queries alone the only one that has nearly all of them.
     """
+    if _names(imported) & frozenset(snapshot.collections(parts=True)["collection_id"]):
+        return None  # It says itself where it belongs, such as a sheet of judgements of chunks.
     known = frozenset(snapshot.collections()["collection_id"])
     if workspace and belongs_anywhere(imported, known) and fits(matches(snapshot, imported, workspace)):
         return workspace

@@ -127,7 +127,7 @@ def test_a_text_that_is_used_a_million_times(monkeypatch):
 
 @pytest.mark.slow
 def test_other_files_with_such_names():
-    assert "no .xlsx workbook" in refusal(up("x.xlsx", b"q1 0 a 1\n"), format="excel")
+    assert "not an .xlsx workbook" in refusal(up("x.xlsx", b"q1 0 a 1\n"), format="excel")
     old = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600
     assert "save it as .xlsx without a password" in refusal(up("x.xls", old))
     assert "x.xlsx" in refusal(up("x.xlsx", book()[:-60]))
