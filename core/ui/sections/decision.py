@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import polars as pl
@@ -25,7 +24,6 @@ from core.views.decision.sections import OFFERED, PRICES, STEPS, alternative_row
 from core.views.text import count, plain
 from core.views.words.near import broken, kind, way_in
 from core.views.words.trade import side_by_side, trade
-from core.views.words.users import Hurt
 from core.work.incumbent import mark, unmark
 
 NEAR_SHOWN = 1
@@ -38,7 +36,6 @@ def choice(
     *,
     numbers: Sequence[tuple[str, str, str, str]],
     firm: tuple[str, str],
-    hurting: Sequence[Hurt],
     label: str,
     several: int,
     sentences: Sequence[str],
@@ -61,40 +58,33 @@ def choice(
                 for note in notes:
                     st.caption(plain(note))
                 link("confidence", "Would it hold?")
-        if hurting:
-            with st.container(key="hurting", horizontal=True, gap="small", vertical_alignment="center"):
-                for hurt in hurting:
-                    st.caption(plain(hurt.sentence), width="content")
-                    link(hurt.page, hurt.label, section=hurt.section)
 
 
 def alternatives(*, view: View) -> None:
     """Draw the first cheaper or faster stack with its price and a button; the others behind it.
 
-    One that may be as good and saves much stands beside the chosen stack, below its numbers.
+    One that may be as good and saves much is said with what one gives up; both stand side by side behind it.
     """
     rest, instead = len(view.sure.offered) - ALTERNATIVES_SHOWN, view.decision.instead_of
     traded = view.once(trade)
-    above = nullcontext() if traded is None else current_frame().numbers
-    with above, st.container(key="offered", gap="xsmall"):
-        with st.container(key="alternatives", horizontal=True, gap="small", vertical_alignment="center"):
-            if instead is not None:
-                name = plain(str(view.table["name"][instead]))
-                st.markdown(f":blue-badge[taken by hand] in place of {name}", width="content")
-                st.button("Follow the rule", key="untake", on_click=take, args=("",))
-            for row in alternative_rows(view, ALTERNATIVES_SHOWN).iter_rows(named=True):
-                said = f"{text.shorten(row['stack'], words.SHORT)}: {row['in_words']}"
-                offer = f":gray-badge[{OFFER}] {plain(said)}"
-                shown = offer if traded is None else f"**{plain(traded.sentence)}**"
-                st.markdown(shown, width="content")
-                st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
-            label = f"{count(rest, 'more alternative')}" if rest > 0 else PRICES
-            more = st.popover(label, type="tertiary", key="more_alternatives", on_change="rerun")
-            if more.open:  # hidden content would slow down every move of a slider
-                with more:
-                    _more(alternative_rows(view), price_rows(view))
-        if traded is not None:
-            st.markdown(_side_by_side(side_by_side(view, traded)))
+    with st.container(key="alternatives", horizontal=True, gap="small", vertical_alignment="center"):
+        if instead is not None:
+            name = plain(str(view.table["name"][instead]))
+            st.markdown(f":blue-badge[taken by hand] in place of {name}", width="content")
+            st.button("Follow the rule", key="untake", on_click=take, args=("",))
+        for row in alternative_rows(view, ALTERNATIVES_SHOWN).iter_rows(named=True):
+            said = f"{text.shorten(row['stack'], words.SHORT)}: {row['in_words']}"
+            offer = f":gray-badge[{OFFER}] {plain(said)}"
+            shown = offer if traded is None else f"**{plain(traded.sentence)}**"
+            st.markdown(shown, width="content")
+            st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
+        label = f"{count(rest, 'more alternative')}" if rest > 0 else PRICES
+        more = st.popover(label, type="tertiary", key="more_alternatives", on_change="rerun")
+        if more.open:  # hidden content would slow down every move of a slider
+            with more:
+                if traded is not None:
+                    st.markdown(_side_by_side(side_by_side(view, traded)))
+                _more(alternative_rows(view), price_rows(view))
 
 
 def _side_by_side(table: Table) -> str:

@@ -94,6 +94,7 @@ def which_to_ship(view: View, ask: Ask) -> Blocks:
     for part in (answered, choice, moving, alternatives, outside):
         yield from view.once(_whole, part)
     yield from stacks(view, ask)
+    yield from view.once(_whole, hurting)
     yield from ship_it(view)
 
 
@@ -125,7 +126,6 @@ def choice(view: View) -> Blocks:
         late=slow_words(slow(view, row["run_id"])), paid=priced_by(view),
     )  # fmt: skip
     firm, chance = words.firmness(view.table, view.decision, view.sure)
-    hurting = view.once(hurts)
     doubts = caveats(view.table, view.decision, view)
     given_by = provenance(view.snapshot, view.scope)
     notes = [row["latency_note"], row["cost_note"], environment(view.table), given_by]
@@ -138,7 +138,6 @@ def choice(view: View) -> Blocks:
     def written() -> Blocks:
         cards = [(label, number, " · ".join(filter(None, rest))) for label, number, *rest in numbers]
         yield Cards([*cards, ("Confidence", firm, chance)])
-        yield from (Text(hurt.sentence) for hurt in hurting)
         yield from (Text(sentence) for sentence in sentences)
         yield from (Text(note, "caption") for note in notes)
 
@@ -148,8 +147,15 @@ def choice(view: View) -> Blocks:
         "sentences": sentences,
         "notes": notes,
     }
-    given |= {"hurting": hurting, "label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
+    given |= {"label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
     yield Control("choice", given, written)
+
+
+def hurting(view: View) -> Blocks:
+    """Yield what hurts the users of the chosen stack, each with the way to its page."""
+    for hurt in view.once(hurts):
+        yield Text(hurt.sentence)
+        yield Way(hurt.page, hurt.label, hurt.section)
 
 
 def moving(view: View) -> Blocks:
