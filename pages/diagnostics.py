@@ -17,7 +17,7 @@ def measuring(view: View) -> None:
     """Draw running diagnoses, the form with its plan and button, and earlier ones."""
     (rows, _), forbidden = figures(view.snapshot), access.forbidden()
     work.underway(NAMES, may_start=not forbidden)
-    with st.expander("Measure embedders", icon=":material/straighten:", expanded=rows.is_empty()):
+    with st.expander("Measure embedders", expanded=rows.is_empty()):
         if forbidden:
             st.caption(plain(forbidden))
         else:
