@@ -232,17 +232,20 @@ def _differing(
     cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: Mapping[str, list[Sealed]]
 ) -> set[str]:
     """Return the owners whose rows differ from those in the store."""
-    if not held:
-        return set()
     rule = rules.RULES[table]
     columns, rows = rules.names(TABLES[table]), rules.rows_of(table, "?")
     digest = _DIGEST.format(owner=rule.owner, columns=columns, rows=rows)
-    stored = _verified(held)
-    offered, present = (
-        {owner: counts for owner, *counts in cursor.execute(digest, [files, list(held)]).fetchall()}
-        for files in ([str(staged)], stored)
-    )
-    return {owner for owner, counts in offered.items() if counts != present[owner]}
+
+    def digests(owners: list[str], files: list[str]) -> dict[str, list[int]]:
+        return {owner: counts for owner, *counts in cursor.execute(digest, [files, owners]).fetchall()}
+
+    verify([file for files in held.values() for file in files])
+    places = ((owner, file.path) for owner, files in held.items() for file in files)
+    differing: set[str] = set()
+    for owners, files in rules.readable(table, places):
+        offered, stored = digests(owners, [str(staged)]), digests(owners, files)
+        differing |= {owner for owner, counts in offered.items() if counts != stored[owner]}
+    return differing
 
 
 def _leave_out(

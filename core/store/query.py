@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -131,21 +131,19 @@ def _owners(snapshot: Snapshot, table: str) -> list[str]:
 
 def _views(snapshot: Snapshot) -> Iterator[str]:
     for table in TABLES:
-        ids = _owners(snapshot, table)
-        files = snapshot.files_of(table, ids) if ids else []
         columns = names(TABLES[table])
-        if files:
-            listed = ", ".join(_text(str(Path(file).absolute())) for file in files)
-            owners = ", ".join(_text(owner) for owner in ids)
-            body = (
-                f"SELECT {columns} FROM {rows_of(table, f'[{listed}]')} "  # noqa: S608 - quoted
-                f"WHERE {RULES[table].owner} IN ({owners})"
-            )
-        else:
-            nothing = ", ".join(f'NULL AS "{column}"' for column in TABLES[table])
-            body = f"SELECT {columns} FROM (SELECT {nothing}) WHERE false"  # noqa: S608 - own names
+        nothing = ", ".join(f'NULL AS "{column}"' for column in TABLES[table])
+        lots = [
+            f"SELECT {columns} FROM {rows_of(table, f'[{_listed(files)}]')} "  # noqa: S608 - quoted
+            f"WHERE {RULES[table].owner} IN ({_listed(owners)})"
+            for owners, files in snapshot.lots(table, _owners(snapshot, table))
+        ] or [f"SELECT {columns} FROM (SELECT {nothing}) WHERE false"]  # noqa: S608 - own names
         for name in (table, *([NAMED[table]] if table in NAMED else [])):
-            yield f"CREATE OR REPLACE VIEW {name} AS {body}"
+            yield f"CREATE OR REPLACE VIEW {name} AS {' UNION ALL '.join(lots)}"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ", ".join(map(_text, texts))
 
 
 def _values(rows: pl.DataFrame) -> str:

@@ -6,9 +6,10 @@ that frames larger than memory pass too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import polars as pl
@@ -57,6 +58,11 @@ class Rules:
     def kind(self) -> str:
         """Return the kind of record that the rows belong to: collection, golden_set or run."""
         return self.owner.removesuffix("_id")
+
+    @property
+    def replaced(self) -> bool:
+        """Whether an owner's rows may be replaced: an earlier part still holds those of before."""
+        return self.kind != "run" and not self.grows
 
 
 def _rules(
@@ -129,6 +135,25 @@ RULES: Mapping[str, Rules] = {
         checks={"score": _NUMBER},
     ),
 }
+
+Place = TypeVar("Place", bound=Hashable)
+
+
+def readable(table: str, held: Iterable[tuple[str, Place]]) -> list[tuple[list[str], list[Place]]]:
+    """Return owners and files that one statement may read together.
+
+    Where rows may be replaced, a file is read only for the owners whose current rows it holds: beside them
+    may lie the replaced rows of others.
+
+    Args:
+        held: Each owner with a file that holds its current rows.
+    """
+    lots: dict[Place | None, tuple[dict[str, None], dict[Place, None]]] = {}
+    for owner, place in held:
+        owners, places = lots.setdefault(place if RULES[table].replaced else None, ({}, {}))
+        owners[owner] = places[place] = None
+    return [(list(owners), list(places)) for owners, places in lots.values()]
+
 
 GROWING = tuple(table for table, rules in RULES.items() if rules.grows)
 

@@ -13,7 +13,7 @@ from core.errors import UnknownNameError
 from core.store.engine import Catalogue
 from core.store.ledger import DELETED, HIDDEN, INCUMBENT, STATE, THERE, WHOLES, standing
 from core.store.read.codes import Filed, path_of
-from core.store.rules import GROWING, RULES
+from core.store.rules import GROWING, RULES, readable
 from core.store.seals import Sealed, verify
 
 # Short statements, joined in Polars: planning one statement that joins them all takes longer than everything
@@ -218,12 +218,16 @@ class Revision:
         later = later.with_columns(kind=pl.col("said").replace(kinds))
         return self.revisions().join(later.join(theirs, on=["kind", "id"]), on="revision", how="semi")
 
-    def files_of(self, table: str, ids: Sequence[str]) -> list[str]:
-        """Return files with rows of some owners, for readers of other kinds.
+    def lots(self, table: str, ids: Sequence[str]) -> list[tuple[list[str], list[str]]]:
+        """Return owners and the files to read their rows from, for a statement each (`rules.readable`).
 
-        Each is verified once per process.
+        Every file is verified once per process.
         """
-        return self._files(table, ids)
+        verify(self._sealed(table, ids))
+        held = self._held(table).filter(pl.col("id").is_in(list(ids))).sort("path", "id")
+        return readable(
+            table, ((owner, f"{self._root}/{path}") for owner, path in held.select("id", "path").iter_rows())
+        )
 
     def _files(self, table: str, ids: Sequence[str]) -> list[str]:
         """Return the files with rows of some owners; each is verified once per process."""

@@ -94,16 +94,14 @@ class Snapshot(Revision):
         if column not in TABLES[table]:
             raise UnknownNameError("column", column, TABLES[table], where=table)
         self._known(RULES[table].kind, owners)
-        if not (files := self._files(table, owners)):
-            return []
         wanted = "" if asked is None else f' AND "{column}" IN (SELECT unnest($asked))'
         bound = f" LIMIT {int(most)}" if most else ""
         sql = (
             f'SELECT DISTINCT "{column}" FROM {rows_of(table, "$files")} '  # noqa: S608 - own names
             f"WHERE {RULES[table].owner} IN (SELECT unnest($ids)){wanted}{bound}"
         )
-        given = {} if asked is None else {"asked": list(asked)}
-        return self.catalogue.column(sql, {"files": files, "ids": list(owners), **given})
+        found = self._column(table, owners, sql, {} if asked is None else {"asked": list(asked)})
+        return list(dict.fromkeys(found))[: most or None]
 
     def judgements(self, golden_set_id: str) -> pl.DataFrame:
         """Return judgements of a golden set, sorted by query and passage."""
@@ -142,9 +140,7 @@ class Snapshot(Revision):
         }
         found: set[str] = set()
         for table, sql in _CUT.items():
-            ids = owners[RULES[table].kind]
-            if files := self._files(table, ids):
-                found |= set(self.catalogue.column(sql, {"files": files, "ids": ids, "asked": list(asked)}))
+            found |= set(self._column(table, owners[RULES[table].kind], sql, {"asked": list(asked)}))
         return found
 
     def timings(self, run_ids: Sequence[str]) -> pl.DataFrame:
@@ -225,13 +221,7 @@ class Snapshot(Revision):
 
     def diagnostics(self, collection_ids: Sequence[str]) -> pl.DataFrame:
         """Return figures of diagnoses of embedders, sorted by collection, embedder and run."""
-        # A file may hold replaced rows of one collection beside current rows of another.
-        together: dict[tuple[str, ...], list[str]] = {}
-        for name in collection_ids:
-            together.setdefault(tuple(self._files("diagnostics", [name])), []).append(name)
-        parts = [self._rows("diagnostics", some) for some in together.values()]
-        whole = pl.concat(parts) if parts else self._rows("diagnostics", ())
-        return whole.sort(RULES["diagnostics"].order, nulls_last=True)
+        return self._rows("diagnostics", collection_ids)
 
     def chunks(self, collection_id: str) -> pl.DataFrame:
         """Return where the chunks of a collection lie in their source documents."""
@@ -322,8 +312,19 @@ class Snapshot(Revision):
         self, table: str, ids: Sequence[str], conditions: Sequence[str] = (), asked: Params | None = None
     ) -> pl.DataFrame:
         self._known(RULES[table].kind, ids)
-        files = self._files(table, ids)
-        if not files:
-            return pl.DataFrame(schema=TABLES[table])
-        params = {"files": files, "ids": list(ids), **(asked or {})}
-        return self.catalogue.frame(_select(table, *conditions), params)
+        sql, given = _select(table, *conditions), asked or {}
+        rows = [
+            self.catalogue.frame(sql, {"files": files, "ids": owners, **given})
+            for owners, files in self.lots(table, ids)
+        ]
+        if len(rows) < 2:
+            return rows[0] if rows else pl.DataFrame(schema=TABLES[table])
+        return pl.concat(rows).sort(RULES[table].order, nulls_last=True)
+
+    def _column(self, table: str, ids: Sequence[str], sql: str, asked: Params) -> list[str]:
+        """Return the only column of a statement about some owners' rows."""
+        return [
+            value
+            for owners, files in self.lots(table, ids)
+            for value in self.catalogue.column(sql, {"files": files, "ids": owners, **asked})
+        ]
