@@ -102,20 +102,40 @@ def set_(
         list[str], typer.Argument(help="Stored stacks, by id or label of their runs.", show_default=False)
     ],
     *,
-    usd_per_query: Annotated[float, typer.Option(min=0, help="What a query costs.", show_default=False)],
+    usd_per_query: Annotated[
+        float | None, typer.Option(min=0, help="What a query costs.", show_default=False)
+    ] = None,
+    usd_per_hour: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="What its machine costs, busy with one query at a time.", show_default=False
+        ),
+    ] = None,
     collection: CollectionOption = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Say what a query of stored stacks costs, in place of what is known of it; in every price book."""
+    """Say what a query of stored stacks costs, in place of what is known of it; in every price book.
+
+    By the hour it costs its share of the hour: the mean latency of the stack.
+    """
+    from core.analysis.hourly import usd_per_query as by_the_hour  # noqa: PLC0415
     from core.analysis.workspace.scope import resolve_runs  # noqa: PLC0415
 
+    if (usd_per_query is None) == (usd_per_hour is None):
+        raise typer.BadParameter(
+            "Give one of --usd-per-query and --usd-per-hour.", param_hint="--usd-per-query"
+        )
     store = ctx.obj.store()
-    runs = store.read().runs(collection)
+    snapshot = store.read()
+    runs = snapshot.runs(collection)
     ids = resolve_runs(runs, stack)
     names = dict(runs.select("run_id", "label").iter_rows())
-    prices = dict.fromkeys(ids, usd_per_query)
+    if usd_per_hour is None:
+        prices = dict.fromkeys(ids, usd_per_query or 0.0)
+    else:
+        prices = by_the_hour(snapshot, dict.fromkeys(ids, usd_per_hour))
     changed = set_prices(own_folder(store.path), prices, names=names, today=_today())
-    rows = [(run, names[run], 1000 * usd_per_query, "set" if run in changed else "as before") for run in ids]
+    rows = [(run, names[run], 1000 * prices[run], "set" if run in changed else "as before") for run in ids]
     emit(pl.DataFrame(rows, schema=["run_id", "label", "usd_per_1k", "status"], orient="row"), form)
 
 

@@ -24,6 +24,8 @@ from core.cli.runs import work_of
 from core.cli.sql import views
 from core.errors import StoreError, UnknownNameError
 from core.golden.book import FILE, Book, bring_back
+from core.prices.copies import bring_prices_back, copy_prices
+from core.prices.write import OWN_FOLDER, own_folder
 from core.store import Kind, Snapshot, upkeep
 from core.store.doctor import Finding, Level, Report, examine
 from core.views import text
@@ -258,15 +260,17 @@ def back_up(
     target: Annotated[Path, typer.Argument(help="A new folder, or an earlier backup.", show_default=False)],
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Copy the store with its history and the grades of people, while others write; later only what is new.
+    """Copy the store with its history, the grades of people and own prices, while others write.
 
-    The copy is a store itself: --store shows it. Evaluations, artifacts and own prices, which lie beside the
-    store, are not part of it.
+    Later only what is new is copied. The copy is a store itself: --store shows it. Evaluations and artifacts,
+    which lie beside the store, are not part of it.
     """
     context: Context = ctx.obj
     done = upkeep.backup(context.store(), target, on_wait=waiting)
     strokes = _book(context).copy_to(target / FILE)
-    _told(done, form, f"{strokes:,} strokes of people's judging" if strokes else "")
+    files = copy_prices(own_folder(context.store().path), target / OWN_FOLDER)
+    judged = f"{strokes:,} strokes of people's judging" if strokes else ""
+    _told(done, form, judged, text.count(files, "price file") if files else "")
 
 
 @app.command("restore")
@@ -283,22 +287,25 @@ def restore_backup(
     """Mend the store with a backup: replaces what is missing or damaged, deletes nothing.
 
     The backup's revision becomes the current one where the store has no sound one, or an older one. What goes
-    out of use is kept in aside/.
+    out of use is kept in aside/. Grades of people and own prices come back too; others of their name stay.
     """
     context: Context = ctx.obj
     done = upkeep.restore(context.store(), source, back=back, on_wait=waiting)
-    _told(done, form, bring_back(_book(context), source / FILE, back=back))
+    judged = bring_back(_book(context), source / FILE, back=back)
+    folder = own_folder(context.store().path)
+    _told(done, form, judged, bring_prices_back(folder, source / OWN_FOLDER, back=back))
 
 
 def _book(context: Context) -> Book:
     return Book(book_path(context.store()))
 
 
-def _told(done: upkeep.Copied, form: Format, judged: str) -> None:
+def _told(done: upkeep.Copied, form: Format, judged: str, priced: str) -> None:
     emit(
         pl.DataFrame(
             {
                 "judging": [judged or "none"],
+                "prices": [priced or "none"],
                 "revision": [done.revision],
                 "files": [done.files],
                 "copied": [done.copied],

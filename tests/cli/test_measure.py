@@ -73,6 +73,17 @@ def test_a_price_given_later_counts(cli: Cli):
         assert cost() == pytest.approx(1000 * float(usd))
     assert measure(cli, *asked)[0]["status"] == "there before", "a price that is not said again stays"
     assert cost() == pytest.approx(1.0)
+    by_the_hour = []
+    for usd, status in ((3, "there before, price set"), (3, "there before"), (6, "there before, price set")):
+        assert measure(cli, *asked, "--usd-per-hour", str(usd))[0]["status"] == status
+        by_the_hour.append(cost())
+    assert by_the_hour == pytest.approx([by_the_hour[0], by_the_hour[0], 2 * by_the_hour[0]])
+
+
+def test_the_hourly_price_that_it_was_measured_at_changes_nothing(cli: Cli):
+    asked = ("--name", "shop", "-k", "3", "--yes", "--format", "json")
+    said = [measure(cli, *asked, "--usd-per-hour", usd)[0]["status"] for usd in ("2", "2", "1", "2")]
+    assert said == ["new", "there before", *["there before, price set"] * 2]
 
 
 def test_versions_stand_side_by_side(cli: Cli):

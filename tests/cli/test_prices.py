@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import date
 from pathlib import Path
 
@@ -151,6 +152,7 @@ def test_own_books_are_named_in_errors(cli, monkeypatch, tmp_path):
     assert "error: bad.toml: Not readable as TOML" in cli("prices", "list", code=1).stderr
 
 
+@pytest.mark.slow
 def test_a_price_of_a_stored_stack_counts_in_every_book(cli):
     store_of(cli.store.path, good=(14, 150.0, None), cheap=(4, 20.0, None), dear=(2, 30.0, 5.0))
 
@@ -170,5 +172,54 @@ def test_a_price_of_a_stored_stack_counts_in_every_book(cli):
     cli("prices", "import", cli.file("litellm.json", json.dumps(TABLE)), "--book", "mine")
     chosen = decided("--budget", "0.2", "--prices", "mine")["chosen"]
     assert (chosen["stack"], chosen["cost"]) == ("good", 0.1)
-    assert "No run 'goood'." in cli("prices", "set", "goood", "--usd-per-query", "1", code=1).stderr
-    assert cli("prices", "set", "good", "--usd-per-query", "-1", code=2).exit_code == 2
+    (row,) = cli.rows("prices", "set", "good", "--usd-per-hour", "36")  # 150 ms of an hour that costs $36
+    assert row["usd_per_1k"] == pytest.approx(1.5)
+    assert decided("--budget", "2")["chosen"]["cost"] == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("r-c", "--usd-per-query", "1"), 1, "No run 'r-c'."),
+        (("r-a", "--usd-per-query", "-1"), 2, "0"),
+        (("r-a",), 2, "Give one of --usd-per-query and --usd-per-hour."),
+        (("r-a", "--usd-per-query", "1", "--usd-per-hour", "1"), 2, "Give one of"),
+        (("r-a", "--usd-per-hour", "1"), 1, "The mean latency of 'r-a' is unknown"),
+    ],
+)
+def test_a_price_of_a_stored_stack_is_refused(cli, words, code, says):
+    fill(cli)
+    assert says in cli("prices", "set", *words, code=code).stderr
+
+
+@pytest.mark.slow
+def test_a_backup_takes_prices_along(cli, tmp_path):
+    def decided() -> dict[str, object]:
+        words = ("decide", "--measure", "RR@10", "--budget", "2", "--prices", "mine", "--format", "json")
+        return json.loads(cli(*words).stdout)["chosen"]
+
+    def priced(usd: str) -> None:
+        cli("prices", "set", "good", "cheap", "--usd-per-query", usd)
+
+    store_of(cli.store.path, good=(14, 150.0, None), cheap=(4, 20.0, None))
+    cli("prices", "import", cli.file("litellm.json", json.dumps(TABLE)), "--book", "mine")
+    priced("0.0015")
+    before, copy, own = decided(), str(tmp_path / "copy"), tmp_path / "price-books"
+    assert cli.rows("store", "backup", copy)[0]["prices"] == "2 price files"
+    shutil.rmtree(cli.store.path)
+    shutil.rmtree(own)
+    assert cli.rows("store", "restore", copy)[0]["prices"] == "2 of 2 price files were restored"
+    assert decided() == before
+    assert cli.rows("store", "restore", copy)[0]["prices"] == "2 price files are there already"
+    priced("0.001")
+    kept = "stack-prices.toml differs and is kept; --back takes the backup's"
+    assert cli.rows("store", "restore", copy)[0]["prices"] == kept
+    assert decided()["cost"] == 1.0
+    assert cli.rows("store", "restore", copy, "--back")[0]["prices"] == "1 of 2 price files was restored"
+    assert decided() == before
+    assert len(list(own.glob("stack-prices.toml.*.aside"))) == 1
+    (own / "mine.toml").unlink()
+    assert cli.rows("store", "backup", copy)[0]["prices"] == "1 price file"
+    shutil.rmtree(own)
+    cli("store", "restore", copy)
+    assert [path.name for path in own.iterdir()] == ["stack-prices.toml"]

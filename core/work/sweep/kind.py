@@ -10,6 +10,7 @@ from dataclasses import replace
 import polars as pl
 
 from core.analysis.export import StoreShelf
+from core.analysis.hourly import usd_per_query
 from core.analysis.workspace.costs import costs
 from core.pipeline.evaluate import Job, Outcome, run_job
 from core.pipeline.evaluate.folder import EVALUATIONS
@@ -20,7 +21,7 @@ from core.pipeline.sweep.plan import Plan, plan
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.read import read_job
 from core.prices import PriceBook, own_folder
-from core.prices.stacks import set_prices
+from core.prices.stacks import set_prices, stack_costs
 from core.records import Batch, now
 from core.store import Snapshot, Store
 from core.work.imports.anchored import with_chunks_graded
@@ -57,11 +58,7 @@ def _repriced(store: Store, job: Job, held: Sequence[str]) -> tuple[str, ...]:
     """Price existing runs as their pipelines say now; return those whose price has changed."""
     snapshot = store.read()
     runs = snapshot.runs(job.collection_id).filter(pl.col("run_id").is_in(held))
-    said = {
-        run_id: own.usd_per_query
-        for run_id, spec in runs.select("run_id", "spec").iter_rows()
-        if (own := job.own.get(json.loads(spec).get("name", ""))) and own.usd_per_query is not None
-    }
+    said = _said(snapshot, job, runs)
     if not said:
         return ()
     known = dict(costs(snapshot, runs, job.book).select("run_id", "cost").iter_rows())
@@ -72,6 +69,27 @@ def _repriced(store: Store, job: Job, held: Sequence[str]) -> tuple[str, ...]:
     }
     names = dict(runs.select("run_id", "label").iter_rows())
     return set_prices(own_folder(store.path), other, names=names, today=now().date())
+
+
+def _said(snapshot: Snapshot, job: Job, runs: pl.DataFrame) -> dict[str, float]:
+    """Return what a query of runs costs as their pipelines say now, in dollars.
+
+    A run that was measured at the same hourly price, and has no later one, keeps its cost.
+    """
+    usd: dict[str, float] = {}
+    hourly: dict[str, float] = {}
+    later = stack_costs(job.book, runs["run_id"])
+    for run_id, text, manifest in runs.select("run_id", "spec", "manifest").iter_rows():
+        name = json.loads(text).get("name", "")
+        own = job.own.get(name)
+        if own is not None and own.usd_per_query is not None:
+            usd[run_id] = own.usd_per_query
+        elif own is not None and own.usd_per_hour is not None:
+            before = json.loads(manifest).get("sweep", {}).get("stack", [])
+            measured_at = [stack.get("usd_per_hour") for stack in before if stack.get("name") == name]
+            if run_id in later or measured_at != [own.usd_per_hour]:
+                hourly[run_id] = own.usd_per_hour
+    return usd | usd_per_query(snapshot, hourly)
 
 
 EVALUATION: Work[Job, Plan, Outcome] = Work(
