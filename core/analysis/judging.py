@@ -107,8 +107,9 @@ def to_judge(view: View, constraints: Constraints, rule: Rule) -> Next | None:
 
 def waiting(view: View) -> Next | None:
     """Return the possible effects of judging more; None if no stack within the limits has holes to judge."""
-    table = view.table.filter(pl.Series(view.decision.feasible))
-    holes = table.get_column("hole", default=pl.Series([0.0])).max()
+    if "hole" not in view.table.columns:
+        return None
+    holes = view.table["hole"].filter(pl.Series(view.decision.feasible)).max()
     if not holes or one_known(view.snapshot, view.scope.golden_set_id):
         return None
     return to_judge(view, view.constraints, view.rule)

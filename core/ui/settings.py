@@ -65,8 +65,8 @@ def running_stack(snapshot: Snapshot, scope: Scope, table: pl.DataFrame) -> dict
     The terms are asked for on page What if, and hold on every page.
     """
     key = ASKED["incumbent"].choice.key
-    marked = table.filter(run_id=running(table, snapshot, scope, None) or "")["name"]
-    usual = NO_INCUMBENT if marked.is_empty() else str(marked[0])
+    marked = running(table, snapshot, scope, None)
+    usual = NO_INCUMBENT if marked is None else str(table.filter(run_id=marked)["name"][0])
     said = st.query_params.get(key)
     if said is not None and key not in st.session_state and said != NO_INCUMBENT:
         with suppress(UnknownNameError):  # the list of names puts it right

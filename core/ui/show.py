@@ -88,7 +88,7 @@ def _differing(view: View) -> None:
 
     Unjudged passages of feasible stacks are shown only on Confidence.
     """
-    left, compared = view.table.filter(pl.Series(view.decision.feasible)), view.compared
+    left, compared = view.feasible, view.compared
     if compared.unjudged(left) and current_page().name != UNJUDGED_ON:
         compared = replace(compared, offers=())
     if not (compared.sentences or compared.offers) or not current_page().compares:

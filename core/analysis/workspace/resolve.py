@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from core.analysis.cache import cached
 from core.analysis.workspace.answers import agreed, as_word
 from core.analysis.workspace.choices import as_known, choices
 from core.analysis.workspace.clusters import groups
@@ -173,7 +174,7 @@ def running(table: pl.DataFrame, snapshot: Snapshot, scope: Scope, asked: str | 
     """
     if asked is not None:
         return None if asked == NO_INCUMBENT else taken(table, asked)
-    marked = snapshot.incumbent(scope.collection_id)
+    marked = _marked(snapshot, scope.collection_id)
     if marked is None or marked in table["run_id"]:
         return marked
     spec = snapshot.runs(scope.collection_id).filter(run_id=marked)["spec"][0]
@@ -181,6 +182,11 @@ def running(table: pl.DataFrame, snapshot: Snapshot, scope: Scope, asked: str | 
     alike = [stack_key(json.loads(other)) == key for other in table["spec"]]
     found = table.filter(pl.Series(alike, dtype=pl.Boolean))["run_id"]
     return None if found.is_empty() else str(found[0])
+
+
+@cached(entries=64)
+def _marked(snapshot: Snapshot, collection_id: str) -> str | None:
+    return snapshot.incumbent(collection_id)
 
 
 def taken(table: pl.DataFrame, name: str) -> str:

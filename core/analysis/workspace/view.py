@@ -81,6 +81,11 @@ class View(Place):
         return decide(self.table, self.constraints, self.rule, paired=self.paired, take=self.take)
 
     @cached_property
+    def feasible(self) -> pl.DataFrame:
+        """The rows of the stack table within the limits."""
+        return self.table.filter(pl.Series(self.decision.feasible))
+
+    @cached_property
     def sure(self) -> Assessment:
         """Confidence in the decision, and the alternatives it gives up."""
         from core.analysis.workspace.sure import assessed  # noqa: PLC0415 - which looks at views

@@ -240,7 +240,7 @@ def closely(
     yield Fold("Tests, effect sizes, all pairs", statistics(view, rows, labels, setup))
     if ranked:
         yield Fold("Same passages, same order?", [Text(words.rankings(closer, view.quality.k))])
-        yield Fold("Does retrieval or ordering differ?", sources(closer))
+        yield Fold("Does retrieval or ordering differ?", sources(closer), late=True)
         yield Fold("One change, every pair of stacks", change(view, ask, setup))
 
 
@@ -256,7 +256,7 @@ def by_tag(view: View, closer: Closer, two: Row, called: tuple[str, str]) -> Blo
     forest = charts.forest(closer.tags, labels, title, looks=looks, short=True)
     yield Chart(forest, "tags", f"Difference in {view.quality.name} on the queries of each tag")
     title = f"By tag, as a table (p adjusted over {count(closer.tags.height, 'tag')})"
-    yield Fold(title, [Table(closer.tags, cols.Rows("by_tag", "tag", *NUMBERS, more=MORE))])
+    yield Fold(title, [Table(closer.tags, cols.Rows("by_tag", "tag", *NUMBERS, more=MORE))], late=True)
 
 
 def flips(view: View, closer: Closer, two: Row, setup: Setup, called: tuple[str, str]) -> Blocks:

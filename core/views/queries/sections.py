@@ -257,10 +257,10 @@ def one(view: View, ask: Ask, query: OneQuery, row: Row) -> Blocks:
         best = words.best(side, view.quality.by_query)
         sides.append(listed("Best order of its pool", best, passages(side.oracle.head(depth), against=False)))
     yield from side_by_side(sides)
-    yield Fold("The same as tables", tables(query))
+    yield Fold("The same as tables", tables(query), late=True)
     if not known:
         return
-    yield Fold("Judged passages and their weights", weights(view, query))
+    yield Fold("Judged passages and their weights", weights(view, query), late=True)
     if not alone:
         yield Fold("What the best order of each pool would be", of_each(query, "oracle", depth))
     missed = " and ".join(str(side.missed.height) for side in query.sides)

@@ -26,7 +26,7 @@ def ask_options(view: View, ask: Ask, *, of_my_choice: bool = False) -> tuple[Fa
     Args:
         of_my_choice: Whether any stacks are the default; otherwise it is a stack with several depths.
     """
-    within = view.table.filter(pl.Series(view.decision.feasible))
+    within = view.feasible
     every = (*families(view.table), *data.rewriting(view), *data.answering(view))
     known = {family.name: family for family in every}
     names = [name for name, family in known.items() if len(family.options) > 1 or family.reranker]

@@ -236,12 +236,9 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
             "measure": "; ".join(axis.remedy for axis in gone),
             "why": "; ".join(str(note) for column in columns if (note := table[column][row])) or None,
         }
-        promising.append({**stack, "gain": merit[row] - best, **lacking})
-    return (
-        _LACKING.frame(promising, "run_id gain:float unknown:texts")
-        .drop("gain_of")
-        .with_columns(pl.col("gain").fill_nan(None))
-    )
+        gain = float(merit[row] - best)
+        promising.append({**stack, "gain": None if np.isnan(gain) else gain, **lacking})
+    return _LACKING.frame(promising, "run_id gain:float unknown:texts").drop("gain_of")
 
 
 def promising_words(rows: pl.DataFrame, decision: Decision) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from core.analysis.cache import cached
 from core.analysis.per_query import queries, useless
 from core.analysis.perturbed import hardest, noise_effects
 from core.analysis.workspace.view import View
@@ -34,6 +35,11 @@ def hurts(view: View) -> tuple[Hurt, ...]:
     if view.decision.chosen is None:
         return ()
     run_id = str(view.table["run_id"][view.decision.chosen])
+    return _of(view, run_id)
+
+
+@cached(entries=64)
+def _of(view: View, run_id: str) -> tuple[Hurt, ...]:
     return tuple(found for found in (_nothing_found(view, run_id), _typed_badly(view, run_id)) if found)
 
 
