@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -184,6 +184,11 @@ class Lab:
             for stage, item, unit, amount in usage
         ]  # fmt: skip
         self._rows["aggregates"] += [{"run_id": run_id, **row} for row in figures]
+        return self
+
+    def spend(self, rows: Iterable[Mapping[str, object]]) -> Lab:
+        """Add rows of "usage", query by query."""
+        self._rows["usage"] += [{"basis": "measured", **row} for row in rows]
         return self
 
     def answer(

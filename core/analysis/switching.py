@@ -1,24 +1,23 @@
-"""Keep the running stack or switch: the rule on a workspace, and the one-time cost of the move."""
+"""Keep the running stack or switch: the rule on a workspace, for the rule's choice and for every stack."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from core.analysis.move_cost import Asked, Work, config_of, items_of, monthly_embedding, work_of
+from core.analysis.payback import Monthly, monthly
 from core.analysis.workspace.view import View
-from core.axes import Spec, Step
+from core.axes import Step
 from core.decide.axes import COST, LATENCY
 from core.decide.rules import decide
 from core.decide.switching import (
-    WEEKS_PER_MONTH,
     Gain,
-    Item,
     Move,
     Terms,
     Verdict,
@@ -28,15 +27,12 @@ from core.decide.switching import (
     stay_or_switch,
     total,
 )
-from core.errors import InputError, UnknownNameError
-from core.providers.base import Purpose
-from core.providers.config import ModelConfig
-from core.providers.embed import embedder_config
+from core.errors import InputError
 from core.providers.ends import ends_of
 from core.tables import schema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Switch:
     """Whether to switch from the running stack to the best of the others."""
 
@@ -46,10 +42,18 @@ class Switch:
     move: Move
     terms: Terms
     verdict: Verdict
+    work: Sequence[Work] = ()  # what the move takes besides money
+    monthly: Monthly | None = None  # None if what either costs a month is unknown
+
+    @property
+    def payback_ends(self) -> tuple[float, float] | None:
+        """The 95 % interval of the months until it is paid back; infinite = never, None = unknown."""
+        return None if self.monthly is None else self.monthly.payback(self.move.once_usd)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the output of `switch --format json`; null = unknown, or never paid back."""
         gain, months, items = self.move.gain, self.verdict.payback_months, self.move.items
+        low, high = self.payback_ends or (None, None)
         return {
             "answer": self.verdict.answer,
             "why": self.verdict.why,
@@ -64,7 +68,10 @@ class Switch:
             "one_time_usd": self.move.once_usd,
             "one_time": [{"what": each.name, "usd": each.usd, "basis": each.basis} for each in items],
             "monthly_usd": None if self.move.saves_usd is None else -self.move.saves_usd,
+            "takes": [asdict(each) for each in self.work],
             "payback_months": None if months is None else _finite(months),
+            "payback_low": None if low is None else _finite(low),
+            "payback_high": None if high is None else _finite(high),
             "pays_back": None if months is None else bool(np.isfinite(months)),
             "retires": [
                 {"model": end.model, "retires": end.retires.isoformat(), "successor": end.successor}
@@ -97,11 +104,15 @@ def switch(view: View) -> Switch:
     chosen = decide(others, view.constraints, view.rule, paired=view.paired, take=view.take).chosen
     if chosen is None:
         stays = Verdict("stay", "no other stack is within the limits", None)
-        return Switch(now=now, to=None, needs=None, move=_NO_MOVE, terms=view.terms, verdict=stays)
+        return Switch(now, None, None, _NO_MOVE, view.terms, stays)
     asked = _asked(view, now, others.row(chosen, named=True))
     move = _move(asked)
     verdict = stay_or_switch(move, view.terms)
-    return Switch(now=now, to=asked.to, needs=asked.needs, move=move, terms=view.terms, verdict=verdict)
+    spent, better = None, np.nan if move.gain is None else move.gain.difference
+    if move.saves_usd is not None:
+        spent = monthly(view, now, asked.to, saved_usd=move.saves_usd, difference=better)
+    work = tuple(work_of(asked))
+    return Switch(now, asked.to, asked.needs, move, view.terms, verdict, work=work, monthly=spent)
 
 
 def moves(view: View) -> pl.DataFrame:
@@ -121,7 +132,7 @@ def moves(view: View) -> pl.DataFrame:
             "name": to["name"],
             "step": largest(asked.needs),
             "retires": next((end.retires.isoformat() for end in ends_of(asked.spec)), None),
-            "once_usd": total(each.usd for each in _items(asked)),
+            "once_usd": total(each.usd for each in items_of(asked)),
         }
         for key, of in _SHOWN.items():
             row[key] = None if gain is None else _finite(getattr(gain, of))
@@ -156,35 +167,24 @@ NOTHING_RUNS = "Mark it: `incumbent NAME`, or name it: --incumbent NAME."
 _NO_MOVE = Move(gain=None, saves_usd=None, saves_ms=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """A move under consideration."""
-
-    view: View
-    now: dict[str, Any]
-    to: dict[str, Any]
-    needs: Mapping[str, Step] | None
-    spec: Spec  # of the new stack
-
-
-def _asked(view: View, now: dict[str, Any], to: dict[str, Any]) -> _Asked:
+def _asked(view: View, now: dict[str, Any], to: dict[str, Any]) -> Asked:
     before, after = (json.loads(row["spec"]) for row in (now, to))
-    model = _config(str(after.get("embedder")))
+    model = config_of(str(after.get("embedder")))
     needs = needed(before, after, shortens=model is not None and model.matryoshka)
-    return _Asked(view=view, now=now, to=to, needs=needs, spec=after)
+    return Asked(view=view, now=now, to=to, needs=needs, was=before, spec=after)
 
 
-def _move(asked: _Asked) -> Move:
+def _move(asked: Asked) -> Move:
     return Move(
         gain=_gain(asked),
         saves_usd=_saved(asked),
         saves_ms=_less(asked, LATENCY.column),
         alike_ms=asked.view.decision.jitter_ms,
-        items=tuple(_items(asked)),
+        items=tuple(items_of(asked)),
     )
 
 
-def _gain(asked: _Asked) -> Gain | None:
+def _gain(asked: Asked) -> Gain | None:
     """Return the gain of the new stack, as one of the family of all candidates."""
     return asked.view.once(family).get(str(asked.to["run_id"]))
 
@@ -203,88 +203,13 @@ def family(view: View) -> dict[str, Gain]:
     return {run_id: found[place] for run_id, place in places.items() if place in found}
 
 
-def _less(asked: _Asked, column: str) -> float | None:
+def _less(asked: Asked, column: str) -> float | None:
     before, after = asked.now[column], asked.to[column]
     return None if before is None or after is None else float(before - after)
 
 
-def _saved(asked: _Asked) -> float | None:
-    less, queries = _less(asked, COST.column), asked.view.terms.queries_per_month
-    return None if less is None or queries is None else less * queries / 1000
-
-
-def _items(asked: _Asked) -> Iterator[Item]:
-    """List the one-time costs of the move."""
-    view, terms = asked.view, asked.view.terms
-    steps = None if asked.needs is None else {*asked.needs.values()}
-    passages = asked.view.terms.passages or len(view.snapshot.passages(view.scope.collection_id)) or None
-    if steps is None:
-        yield Item("rebuild", None, "what the move needs is not known of a custom or imported stack")
-    elif "embed" in steps:
-        yield _embedding(asked, passages)
-    if steps and steps != {"none"} and asked.spec.get("dim"):
-        yield _building(asked, passages)
-    if terms.weeks_both:
-        yield _both(asked.to[COST.column], terms)
-    if terms.engineering_days is None or terms.engineering_days > 0:
-        yield _engineering(terms)
-    if terms.evaluation_usd != 0:
-        yield Item("evaluation", terms.evaluation_usd, "as given")
-
-
-def _embedding(asked: _Asked, passages: int | None) -> Item:
-    from core.pipeline.sweep.scale import usd_of  # noqa: PLC0415 - loads the engines, which no page waits for
-
-    name, tokens = str(asked.spec["embedder"]), asked.view.terms.tokens_per_passage
-    config = _config(name)
-    item = name if config is None else config.price_item
-    if asked.view.book.find(item, "input_tokens") is None:
-        return Item("embed again", None, f"by {name}: no price")
-    if tokens is None and config is not None:
-        tokens = asked.view.once(_tokens, config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))
-    if passages is None or tokens is None:
-        return Item("embed again", None, "passages or tokens per passage are not given")
-    usd = usd_of(asked.view.book, item, "input_tokens", passages * tokens)
-    return Item("embed again", usd, f"{passages:,} passages of {tokens:.4g} tokens by {name}")
-
-
-def _tokens(view: View, tokenizer: str | None, prefix: str) -> float | None:
-    """Return the mean tokens of the collection's passages, as a model counts them; None without texts."""
-    from core.pipeline.sweep.paid import count_texts  # noqa: PLC0415 - as above
-
-    texts = view.snapshot.passages(view.scope.collection_id)["text"].drop_nulls().to_list()
-    counted = count_texts(texts, tokenizer, prefix)
-    return counted.tokens / counted.texts if counted.texts else None
-
-
-def _config(model: str) -> ModelConfig | None:
-    """Return the configuration of an embedding model; None if no catalogue has it."""
-    with suppress(UnknownNameError):
-        return embedder_config(model)
-    return None
-
-
-def _building(asked: _Asked, passages: int | None) -> Item:
-    if passages is None:
-        return Item("build the index", None, "passages are not given")
-    from core.pipeline.sweep.scale import at_scale  # noqa: PLC0415 - as above
-
-    size = at_scale([dict(asked.spec)], passages, asked.view.book)[0]
-    return Item("build the index", size.build_usd, f"{size.build_s:.0f} s of one core, {size.index}")
-
-
-def _both(cost_per_1k: float | None, terms: Terms) -> Item:
-    basis = f"{terms.weeks_both:g} weeks of the new one beside the old"
-    if terms.queries_per_month is None:
-        return Item("both run", None, "queries per month are not given")
-    if cost_per_1k is None:
-        return Item("both run", None, f"{basis}: cost not known")
-    month = cost_per_1k * terms.queries_per_month / 1000
-    return Item("both run", month * terms.weeks_both / WEEKS_PER_MONTH, basis)
-
-
-def _engineering(terms: Terms) -> Item:
-    if terms.engineering_days is None or terms.usd_per_day is None:
-        return Item("engineering", None, "days or dollars per day are not given")
-    basis = f"{terms.engineering_days:g} days at ${terms.usd_per_day:,.0f}"
-    return Item("engineering", terms.engineering_days * terms.usd_per_day, basis)
+def _saved(asked: Asked) -> float | None:
+    """Return what the new stack saves a month: by its queries, and by the passages that are added."""
+    less, queries = _less(asked, COST.column), asked.terms.queries_per_month
+    searching = None if less is None or queries is None else less * queries / 1000
+    return total((searching, monthly_embedding(asked)))

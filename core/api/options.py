@@ -110,6 +110,9 @@ class Moving(TypedDict, total=False):
     queries_per_month: float | None
     passages: int | None
     tokens_per_passage: float | None
+    passages_per_month: float
+    batch_usd: float | None
+    tokens_per_minute: float | None
     weeks_both: float
     engineering_days: float
     usd_per_day: float | None

@@ -126,7 +126,7 @@ class JointSample:
             return self.cost[:, None]
         if key not in self.beside:
             return np.full((len(self.cost), len(drawn)), np.nan)
-        return _means(*self.beside[key], drawn)
+        return means_drawn(*self.beside[key], drawn)
 
 
 def _varies(values: Floats) -> Mask:
@@ -226,10 +226,10 @@ def _any_unknown(known: Mapping[str, Mask], among: Sequence[Axis]) -> Mask:
 
 def qualities(sample: JointSample, drawn: Floats) -> Floats:
     """Mean quality of every stack in every resample."""
-    return _means(sample.quality, sample.fixed_quality, drawn)
+    return means_drawn(sample.quality, sample.fixed_quality, drawn)
 
 
-def _means(values: Floats, reported: Floats, drawn: Floats) -> Floats:
+def means_drawn(values: Floats, reported: Floats, drawn: Floats) -> Floats:
     """Return means [S, B] of values per query [S, Q], the reported ones [S] if there are no values."""
     known = ~np.isnan(values)
     means = quotient(np.where(known, values, 0.0) @ drawn.T, known.astype(np.float64) @ drawn.T)
@@ -253,7 +253,7 @@ def latencies(sample: JointSample, drawn: Floats) -> Floats:
 
 def _latencies(sample: JointSample, drawn: Floats) -> Floats:
     if sample.share is None:
-        return _means(sample.latency_ms, sample.fixed_latency, drawn)
+        return means_drawn(sample.latency_ms, sample.fixed_latency, drawn)
     percentiles = np.repeat(sample.fixed_latency[:, None], len(drawn), axis=1)
     counts = np.ascontiguousarray(drawn.T, dtype=np.int32)
     for row in np.flatnonzero(sample.latency_varies):

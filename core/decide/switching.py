@@ -63,6 +63,16 @@ def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] 
     return found
 
 
+def built(needs: Mapping[str, Step], then: Spec) -> dict[str, bool]:
+    """Return which searches of the new stack need a new index: by the name of their part, if it has them."""
+    changed = {name for name, step in needs.items() if step != "none"}
+    parts = {"vectors": _DENSE, "words": _SPARSE}
+    of = {part: {key for key, modes in _LEGS.items() if modes == parts[part]} for part in parts}
+    return {
+        part: bool(changed & {*of[part], "chunker"}) for part, modes in parts.items() if then["mode"] in modes
+    }
+
+
 def largest(needs: Mapping[str, Step] | None) -> Step | None:
     """Return the largest step of a move, or None if its steps are unknown."""
     return None if needs is None else max(needs.values(), key=STEPS.index, default="none")
@@ -87,6 +97,27 @@ class Terms:
         Choice(
             "ctok", "tokens of a passage that is embedded", "What embedding is paid by.", low=0,
             title="Tokens per passage",
+        ),
+    ] = None  # fmt: skip
+    passages_per_month: Annotated[
+        float,
+        Choice(
+            "added", "passages added a month", "Each is embedded by whichever stack runs.", low=0,
+        ),
+    ] = 0.0  # fmt: skip
+    batch_usd: Annotated[
+        float | None,
+        Choice(
+            "bulk", "price of embedding in a batch",
+            "What a million tokens cost when the corpus is embedded in a batch; by default the list price.",
+            low=0, title="$ per million tokens in a batch", step=0.01,
+        ),
+    ] = None  # fmt: skip
+    tokens_per_minute: Annotated[
+        float | None,
+        Choice(
+            "tpm", "tokens a minute that the vendor takes", "By default the limit of its basic tier.", low=1,
+            title="Tokens a minute",
         ),
     ] = None  # fmt: skip
     weeks_both: Annotated[
@@ -174,7 +205,7 @@ def _term(text: str) -> tuple[str, float]:
 class Item:
     """One line of the one-time cost of a move."""
 
-    name: str  # embed again, build the index, both run, engineering, evaluation
+    name: str  # embed again, build the index, both run, second index, engineering, evaluation
     usd: float | None  # None = not known
     basis: str  # how it is computed, or what is missing
 

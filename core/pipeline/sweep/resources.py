@@ -20,7 +20,7 @@ from core.pipeline.sweep.paid import CORPUS, Paid
 from core.pipeline.sweep.pools import FREE
 from core.pipeline.sweep.scale import build_seconds
 from core.providers.base import Amount, Purpose
-from core.providers.config import place_of
+from core.providers.config import Limits, place_of
 from core.providers.embed import make_embedder
 
 EMBED_MS = 140.0  # A query at a vendor: the CLQ paper's Table 1 has medians of 133 to 149 ms
@@ -100,13 +100,23 @@ def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, 
     return medians_by_model
 
 
-def corpus_s(calls: int, tokens: float, concurrency: int, tokens_per_minute: float | None) -> float:
+def corpus_s(calls: int, tokens: float, texts: int, limits: Limits) -> float:
     """Return the seconds of embedding a corpus at a vendor.
 
-    They follow from its pace or from its batches, whichever takes longer.
+    They follow from its limits per minute or from its batches, whichever takes longest.
     """
-    paced = 60 * tokens / tokens_per_minute if tokens_per_minute else 0.0
-    return max(paced, calls * BATCH_MS / 1000 / max(1, concurrency))
+    paces = (
+        (tokens, limits.tokens_per_minute),
+        (texts, limits.items_per_minute),
+        (calls, limits.requests_per_minute),
+    )
+    paced = [60 * amount / pace for amount, pace in paces if pace]
+    return max([*paced, calls * BATCH_MS / 1000 / max(1, limits.concurrency)])
+
+
+def embedding_here_s(provider: str, passages: int) -> float:
+    """Return the assumed seconds of one core in which a model on this machine embeds passages."""
+    return passages / (STATIC_PASSAGES_PER_S if provider in FREE else ENCODER_PASSAGES_PER_S)
 
 
 _PROBED_PASSAGES = 8
@@ -201,12 +211,11 @@ def _paid_s(paid: Paid, job: Job, known: Known, rates: Rates) -> tuple[float, st
         tokens = sum(used.amount or 0.0 for used in paid.used)
         if paid.model in rates.probed:
             return tokens / rates.probed[paid.model].tokens_per_s, PROBED
+        corpus = next(c for c in job.corpora.values() if c.hash == paid.step.params["corpus"])
         place = place_of(config)
         if place is not None and not place.known:
-            corpus = next(c for c in job.corpora.values() if c.hash == paid.step.params["corpus"])
             return len(corpus) / ENCODER_PASSAGES_PER_S, ASSUMED
-        limits = config.limits
-        return corpus_s(paid.calls, tokens, limits.concurrency, limits.tokens_per_minute), ASSUMED
+        return corpus_s(paid.calls, tokens, len(corpus), config.limits), ASSUMED
     depth = int(paid.step.params.get("depth", 0))
     ms, basis = rates.call(paid.stage, paid.model, depth, paid.per_query)
     asked = job.queries.height * max(1, job.protocol.passes)
@@ -225,7 +234,7 @@ def _build_s(step: Step, corpora: Mapping[str, Corpus], known: Known) -> float:
     provider = known.config("embedder", step.params["model"]["name"]).provider
     if provider not in LOCAL_ENGINES:
         return 0.0
-    return size / (STATIC_PASSAGES_PER_S if provider in FREE else ENCODER_PASSAGES_PER_S)
+    return embedding_here_s(provider, size)
 
 
 def _ask_s(job: Job, steps: Graph, corpora: Mapping[str, Corpus], known: Known) -> float:

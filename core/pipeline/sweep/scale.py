@@ -111,6 +111,11 @@ def at_scale(specs: Iterable[JsonMap], passages: int, book: PriceBook) -> list[S
     return sizes
 
 
+def index_at(spec: JsonMap, passages: int, book: PriceBook) -> Size:
+    """Predict the index of a dense stack at this many passages."""
+    return _size(spec["index"], spec.get("index_params", {}), int(spec["dim"]), passages, book, asked=True)
+
+
 def build_seconds(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> float:
     """Return about how many seconds one core builds an index."""
     usual = {option.name: option.default for option in kind_of(name).options}

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.move_cost import Work
 from core.analysis.switching import Switch, moves, stay_or_move
 from core.analysis.workspace.telling import incumbent_known
 from core.analysis.workspace.view import View
 from core.choices import Declared, declared
 from core.decide.switching import STEPS, Item, Terms, largest
-from core.number_format import interval, ms, signed, usd
+from core.number_format import duration, interval, ms, signed, usd
 from core.views import columns as cols
-from core.views import theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
-from core.views.words.moving import STEP_WORDS, sentences
+from core.views.what_if.move_charts import by_month, by_step
+from core.views.words.moving import STEP_WORDS, paid_back, payback_ends, sentences
 
 NOTHING = "Mark it: tick it on Decision, Settings → Runs today, or `incumbent NAME`."
 ITEMS = cols.Rows(
     "move", cols.text("what"), cols.usd("usd", "$", "Once."), cols.text("basis", "how it comes about")
 )
+WORK = cols.Rows(
+    "work",
+    cols.text("name", "takes"),
+    cols.text("amount"),
+    cols.text("basis", "how it comes about"),
+)
+BAND = "Bands: 95 % interval over the questions; what the move costs once is taken as it stands."
+FRONTIER = "Line: the best quality for each amount. Square: the stack that runs today."
 MOVES = cols.Rows(
     "moves",
     "name",
@@ -69,11 +76,27 @@ def staying(view: View, ask: Ask) -> Blocks:
         return
     yield Answer(*sentences(move, view.quality.name))
     yield Cards(_cards(move, view.quality.name))
-    if (figure := _months(move)) is not None:
-        said = "What staying and switching have cost by each month, in dollars."
-        yield Chart(figure, "switching", said)
+    if (figure := by_month(move)) is not None:
+        yield Chart(figure, "switching", _crossing(move), BAND if move.payback_ends else "")
     yield Table(ITEMS.frame([_line(item) for item in move.move.items]), ITEMS)
+    if move.work:
+        yield Table(WORK.frame([_taken(each) for each in move.work]), WORK)
     yield Fold("The rule", (Text(RULE, "caption"),))
+
+
+def _taken(work: Work) -> dict[str, object]:
+    if work.amount is None:
+        amount = "not known"
+    elif work.unit == "GiB":
+        amount = f"{work.amount:.3g} GiB"
+    else:
+        amount = f"{duration(3600 * work.amount)}{work.unit.removeprefix('hours')}"
+    return {"name": work.name, "amount": amount, "basis": work.basis}
+
+
+def _crossing(move: Switch) -> str:
+    """Say when switching has cost less than staying."""
+    return f"What staying and switching cost by month: {paid_back(move) or 'nothing to pay back'}."
 
 
 def unmarked() -> Blocks:
@@ -92,15 +115,17 @@ RULE = (
 def _cards(move: Switch, measure: str) -> list[tuple[str, str, str]]:
     gain, months, needs = move.move.gain, move.verdict.payback_months, STEP_WORDS[largest(move.needs)]
     chance = "unknown" if gain is None or math.isnan(gain.p_better) else f"{100 * gain.p_better:.1f} %"
-    ends = "" if gain is None else f"{interval(gain.low, gain.high)} n = {gain.n}"
+    apart = "" if gain is None else f"{interval(gain.low, gain.high)} n = {gain.n}"
+    ends = payback_ends(move)
     paid = "unknown" if months is None else "never" if math.isinf(months) else f"{months:.1f} months"
     label, saved = _apart(move.move.saves_usd, usd, "Saves a month", "Costs more a month")
     speed, slower = _apart(move.move.saves_ms, ms, "faster", "slower")
     return [
-        (f"{measure}, difference", "unknown" if gain is None else signed(gain.difference), ends),
+        (f"{measure}, difference", "unknown" if gain is None else signed(gain.difference), apart),
         ("Chance to be better", chance, f"it needs {needs}"),
         (label, saved, f"costs once: {usd(move.move.once_usd)}"),
-        ("Paid back after", paid, "speed unknown" if slower == "unknown" else f"{slower} {speed}"),
+        ("Paid back after", paid, ends and f"[{ends}]"),
+        ("Latency", slower, "" if slower == "unknown" else speed),
     ]
 
 
@@ -115,22 +140,6 @@ def _line(item: Item) -> dict[str, object]:
     return {"what": item.name, "usd": item.usd, "basis": item.basis}
 
 
-def _months(move: Switch) -> go.Figure | None:
-    """Draw the cumulative cost of staying and of switching by month; None if an amount is unknown."""
-    once, saved, queries = move.move.once_usd, move.move.saves_usd, move.terms.queries_per_month
-    if once is None or saved is None or queries is None:
-        return None
-    stay = move.now["cost"] * queries / 1000
-    months = np.arange(0, max(2, math.ceil(move.terms.months)) + 1)
-    ways = {"stay": stay * months, "switch": once + (stay - saved) * months}
-    colours = theme.colours_for(ways)
-    traces: Sequence[go.Scatter] = [
-        go.Scatter(x=months, y=spent, mode="lines", name=name, line={"color": colours[name]})
-        for name, spent in ways.items()
-    ]
-    return theme.figure(traces, x="months", y="$ since the decision", height=300)
-
-
 @section("steps", "What does each step away from the running stack buy?", incumbent_known)
 def steps(view: View, ask: Ask) -> Blocks:
     """Yield the gain of a setting, a new index and re-embedding, stack by stack."""
@@ -141,6 +150,8 @@ def steps(view: View, ask: Ask) -> Blocks:
     rows = moves(view)
     shown = in_words(rows)
     yield Answer(_best_steps(rows), _best_names(rows, str(view.running_name)))
+    if (figure := by_step(view, rows)) is not None:
+        yield Chart(figure, "steps", _best_steps(rows), FRONTIER)
     yield Table(MOVES.frame(shown.to_dicts()), MOVES)
 
 
@@ -156,9 +167,13 @@ def _best_steps(rows: pl.DataFrame) -> str:
 
 
 def _best_names(rows: pl.DataFrame, now: str) -> str:
-    """Name the best of each step, and the stack that runs."""
-    said = [f"{STEP_WORDS[row['step']]}: {row['name']}" for row in _best(rows)]
+    """Name the best of each step with what it costs once, and the stack that runs."""
+    said = [f"{STEP_WORDS[row['step']]}: {row['name']}, {_once(row)}" for row in _best(rows)]
     return f"{now} runs today{'; best ' if said else ''}{'; '.join(said)}."
+
+
+def _once(row: dict[str, Any]) -> str:
+    return "cost not known" if row["once_usd"] is None else f"{usd(row['once_usd'])} once"
 
 
 def _best(rows: pl.DataFrame) -> list[dict[str, Any]]:

@@ -74,7 +74,17 @@ def paid_back(move: Switch) -> str:
     months = move.verdict.payback_months
     if not months:
         return ""
-    return "never paid back" if math.isinf(months) else f"paid back after {months:.1f} months"
+    ends = payback_ends(move)
+    return NEVER if math.isinf(months) else f"paid back after {months:.1f} months{ends and f' [{ends}]'}"
+
+
+NEVER = "never paid back"
+
+
+def payback_ends(move: Switch) -> str:
+    """Return the 95 % interval of the months until it is paid back: ``10.1, never``; "" if unknown."""
+    ends = move.payback_ends or ()
+    return ", ".join("never" if math.isinf(end) else f"{end:.1f}" for end in ends)
 
 
 def told(view: View) -> dict[str, Any] | None:

@@ -31,7 +31,7 @@ from core.prices import Price, PriceBook, load_books
 from core.providers.base import Amount
 from core.providers.calls import Keys
 from core.providers.chat import CHATS
-from core.providers.config import ModelConfig
+from core.providers.config import Limits, ModelConfig
 from core.providers.embed import EMBEDDERS
 from core.providers.rerank import BY_CHAT, RERANKERS
 from core.records import Basis, Stack
@@ -268,8 +268,9 @@ def test_time_of_vendors_by_published_and_by_measured_rates():
     written = Rates().call("rewrite", "m", 0, (Amount("m", "output_tokens", 120.0, Basis.MODELLED),))
     assert written[0] == 3000
     assert Rates().call("embed", "m", 0, ())[0] == 140
-    assert corpus_s(10, 6e6, 4, 3e6) == 120
-    assert corpus_s(10, 6, 4, None) == 2.5
+    assert corpus_s(10, 6e6, 100, Limits(tokens_per_minute=3_000_000)) == 120
+    assert corpus_s(10, 6e6, 6_000, Limits(items_per_minute=2_000)) == 180
+    assert corpus_s(10, 6, 100, Limits(concurrency=4)) == 2.5
 
 
 def test_typical_lengths_are_as_long_as_the_corpus_on_average():

@@ -1,0 +1,279 @@
+"""One-time cost and work of a move from the running stack to another, by the estimates of a plan."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from core.analysis.workspace.view import View
+from core.axes import Spec, Step
+from core.decide.axes import COST
+from core.decide.switching import WEEKS_PER_MONTH, Item, Terms, built
+from core.errors import UnknownNameError
+from core.providers.base import Purpose
+from core.providers.config import ModelConfig, place_of
+from core.providers.embed import embedder_config
+
+if TYPE_CHECKING:
+    from core.pipeline.sweep.scale import Size
+
+NOT_SAID = "what the move needs is not known of a custom or imported stack"
+_NO_SIZE = "passages or tokens per passage are not given"
+_S_PER_H, _GIB = 3600, 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One line of what a move takes besides money."""
+
+    name: str  # embedding, building, or disk of both indexes
+    amount: float | None  # None = not known
+    unit: str
+    basis: str  # how it is computed, or what is missing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A move under consideration."""
+
+    view: View
+    now: dict[str, Any]  # row of the stack table: the running stack
+    to: dict[str, Any]  # row of the stack that would replace it
+    needs: Mapping[str, Step] | None  # the steps of the move, by the key that differs; None = unknown
+    was: Spec  # of the running stack
+    spec: Spec  # of the new stack
+
+    @property
+    def terms(self) -> Terms:
+        """The terms that the move is judged by."""
+        return self.view.terms
+
+    @cached_property
+    def passages(self) -> int | None:
+        """The passages of the corpus, as given or as stored."""
+        stored = self.view.snapshot.passages(self.view.scope.collection_id)
+        return self.terms.passages or len(stored) or None
+
+    @property
+    def embeds(self) -> bool:
+        """Whether the corpus is embedded again."""
+        return self.needs is not None and "embed" in self.needs.values()
+
+    @property
+    def builds(self) -> Mapping[str, bool]:
+        """Which indexes are built anew, by part; empty if that is unknown."""
+        return {} if self.needs is None else built(self.needs, self.spec)
+
+
+def config_of(model: str) -> ModelConfig | None:
+    """Return the configuration of an embedding model; None if no catalogue has it."""
+    with suppress(UnknownNameError):
+        return embedder_config(model)
+    return None
+
+
+def items_of(asked: Asked) -> Iterator[Item]:
+    """List the one-time costs of a move; a stack that replaces itself costs nothing."""
+    if asked.to["run_id"] == asked.now["run_id"]:
+        return
+    terms = asked.terms
+    if asked.needs is None:
+        yield Item("rebuild", None, NOT_SAID)
+    if asked.embeds:
+        yield Item("embed again", *_embedding(asked, asked.to, asked.passages))
+    if any(asked.builds.values()):
+        yield _building(asked)
+    if terms.weeks_both:
+        yield _both(asked.to[COST.column], terms)
+        if asked.builds.get("vectors"):
+            yield _second_index(asked)
+    if terms.engineering_days is None or terms.engineering_days > 0:
+        yield _engineering(terms)
+    if terms.evaluation_usd != 0:
+        yield Item("evaluation", terms.evaluation_usd, "as given")
+
+
+def work_of(asked: Asked) -> Iterator[Work]:
+    """List the hours and the disk that a move takes; nothing if it needs a setting alone."""
+    if asked.to["run_id"] == asked.now["run_id"]:
+        return
+    if asked.needs is None:
+        yield Work("rebuild", None, "", NOT_SAID)
+    if asked.embeds:
+        yield Work("embedding", *_embedding_hours(asked))
+    if any(asked.builds.values()):
+        seconds, basis = _building_s(asked)
+        yield Work("building", None if seconds is None else seconds / _S_PER_H, "hours of one core", basis)
+    if asked.builds.get("vectors"):
+        dense = [spec for spec in (asked.was, asked.spec) if spec.get("dim")]
+        sizes = [size for spec in dense if (size := _size(asked, spec)) is not None]
+        both = sum(size.disk_bytes for size in sizes) / _GIB if len(sizes) == len(dense) else None
+        of = "vectors and their indexes, old and new" if both is not None else _NO_SIZE
+        yield Work("disk of both indexes", both, "GiB", of)
+
+
+def monthly_embedding(asked: Asked) -> float | None:
+    """Return by how much less the new stack embeds what is added in a month; dollars, None = unknown."""
+    added = asked.terms.passages_per_month
+    if not added:
+        return 0.0
+    before, after = (_embedding(asked, row, int(added), batch=False)[0] for row in (asked.now, asked.to))
+    return None if before is None or after is None else before - after
+
+
+def _embedding(
+    asked: Asked, row: Mapping[str, Any], passages: int | None, *, batch: bool = True
+) -> tuple[float | None, str]:
+    """Return the dollars of embedding passages by a stack's model, and how they come about."""
+    from core.pipeline.sweep.scale import usd_of  # noqa: PLC0415 - loads the engines, which no page waits for
+
+    spec = json.loads(row["spec"])
+    if spec.get("mode") == "sparse":
+        return 0.0, "nothing is embedded"
+    name, book = str(spec.get("embedder")), asked.view.book
+    config = config_of(name)
+    if (here := _here(asked, row, passages)) is not None:
+        seconds, basis = here
+        return usd_of(book, "local-cpu", "cpu_hour", seconds / _S_PER_H), f"{passages:,} passages by {basis}"
+    item = name if config is None else config.price_item
+    bulk = asked.terms.batch_usd if batch else None
+    if bulk is None and book.find(item, "input_tokens") is None:
+        return None, f"by {name}: no price"
+    tokens = _tokens_per_passage(asked, config)
+    if passages is None or tokens is None:
+        return None, _NO_SIZE
+    every = passages * tokens
+    usd = usd_of(book, item, "input_tokens", every) if bulk is None else bulk * every / 1e6
+    paid = "at the list price" if bulk is None else f"at ${bulk:g} a million in a batch"
+    return usd, f"{passages:,} passages of {tokens:.4g} tokens by {name}, {paid}"
+
+
+def _here(asked: Asked, row: Mapping[str, Any], passages: int | None) -> tuple[float, str] | None:
+    """Return the seconds of one core in which a model on this machine embeds passages, and their basis.
+
+    It is None if the model runs elsewhere, or if the passages are unknown.
+    """
+    from core.pipeline.sweep.resources import embedding_here_s  # noqa: PLC0415 - as above
+
+    if passages is None:
+        return None
+    name = str(json.loads(row["spec"]).get("embedder"))
+    manifest = asked.view.snapshot.runs(asked.view.scope.collection_id).filter(run_id=row["run_id"])[
+        "manifest"
+    ]
+    told = json.loads(manifest[0])
+    indexed = (told.get("corpus") or {}).get("indexed")
+    for index in (told.get("indexes") or {}).values():
+        for item, unit, amount, _ in index.get("embed_usage") or ():
+            if (item, unit) == ("local-cpu", "cpu_ms") and indexed:
+                return amount / 1000 * passages / indexed, f"{name}, as measured on {indexed:,}"
+    config = config_of(name)
+    if config is None or place_of(config) is not None:
+        return None
+    return embedding_here_s(config.provider, passages), f"{name} on one core, an assumption"
+
+
+def _tokens_per_passage(asked: Asked, config: ModelConfig | None) -> float | None:
+    tokens = asked.terms.tokens_per_passage
+    if tokens is not None or config is None:
+        return tokens
+    return asked.view.once(_mean_tokens, config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))
+
+
+def _mean_tokens(view: View, tokenizer: str | None, prefix: str) -> float | None:
+    """Return the mean tokens of the collection's passages, as a model counts them; None without texts."""
+    from core.pipeline.sweep.paid import count_texts  # noqa: PLC0415 - as above
+
+    texts = view.snapshot.passages(view.scope.collection_id)["text"].drop_nulls().to_list()
+    counted = count_texts(texts, tokenizer, prefix)
+    return counted.tokens / counted.texts if counted.texts else None
+
+
+def _embedding_hours(asked: Asked) -> tuple[float | None, str, str]:
+    """Return the hours of embedding the corpus again, their unit and how they come about."""
+    from core.pipeline.sweep.known import Known  # noqa: PLC0415 - as above
+    from core.pipeline.sweep.resources import corpus_s  # noqa: PLC0415
+
+    name, passages, unit = str(asked.spec["embedder"]), asked.passages, "hours"
+    if (here := _here(asked, asked.to, passages)) is not None:
+        return here[0] / _S_PER_H, "hours of one core", here[1]
+    config = config_of(name)
+    if config is None or passages is None:
+        return None, unit, "the model's limits or the passages are not known"
+    tokens = _tokens_per_passage(asked, config)
+    if tokens is None:
+        return None, unit, _NO_SIZE
+    pace, limits = asked.terms.tokens_per_minute, config.limits
+    if pace is not None:
+        limits = limits.model_copy(update={"tokens_per_minute": pace})
+    embedder = Known().planned_embedder(name)
+    most = embedder.batch_tokens or math.inf
+    calls = math.ceil(max(passages / embedder.batch_items, passages * tokens / most))
+    seconds = corpus_s(calls, passages * tokens, passages, limits)
+    whose = "the vendor's basic tier" if pace is None else "the limit given"
+    return seconds / _S_PER_H, unit, f"{calls:,} calls within {whose}"
+
+
+def _building_s(asked: Asked) -> tuple[float | None, str]:
+    """Return the seconds of one core that the new indexes take, and how they come about."""
+    from core.pipeline.sweep.resources import BM25_PASSAGES_PER_S  # noqa: PLC0415 - as above
+
+    if asked.passages is None:
+        return None, "passages are not given"
+    parts: dict[str, float | None] = {}
+    if asked.builds.get("words"):
+        parts["BM25"] = asked.passages / BM25_PASSAGES_PER_S
+    if asked.builds.get("vectors"):
+        size = _size(asked, asked.spec)
+        parts[str(asked.spec.get("index"))] = None if size is None else size.build_s
+    known = [each for each in parts.values() if each is not None]
+    if len(known) < len(parts):
+        return None, f"{' and '.join(parts)}: not known"
+    return math.fsum(known), f"{math.fsum(known):.0f} s of one core, {' and '.join(parts)}"
+
+
+def _building(asked: Asked) -> Item:
+    from core.pipeline.sweep.scale import usd_of  # noqa: PLC0415 - as above
+
+    seconds, basis = _building_s(asked)
+    usd = None if seconds is None else usd_of(asked.view.book, "local-cpu", "cpu_hour", seconds / _S_PER_H)
+    return Item("build the index", usd, basis)
+
+
+def _size(asked: Asked, spec: Spec) -> Size | None:
+    """Return the size of a stack's index of vectors; None if it has none, or the passages are unknown."""
+    from core.pipeline.sweep.scale import index_at  # noqa: PLC0415 - as above
+
+    if not spec.get("dim") or not spec.get("index") or asked.passages is None:
+        return None
+    return index_at(dict(spec), asked.passages, asked.view.book)
+
+
+def _second_index(asked: Asked) -> Item:
+    size, weeks = _size(asked, asked.spec), asked.terms.weeks_both
+    if size is None or size.usd_per_month is None:
+        return Item("second index", None, "passages or prices of memory and disk are not known")
+    held = f"{size.memory_bytes / _GIB:.2f} GiB of memory, {size.disk_bytes / _GIB:.2f} of disk"
+    return Item("second index", size.usd_per_month * weeks / WEEKS_PER_MONTH, f"{held}, {weeks:g} weeks")
+
+
+def _both(cost_per_1k: float | None, terms: Terms) -> Item:
+    basis = f"{terms.weeks_both:g} weeks of the new one beside the old"
+    if terms.queries_per_month is None:
+        return Item("both run", None, "queries per month are not given")
+    if cost_per_1k is None:
+        return Item("both run", None, f"{basis}: cost not known")
+    month = cost_per_1k * terms.queries_per_month / 1000
+    return Item("both run", month * terms.weeks_both / WEEKS_PER_MONTH, basis)
+
+
+def _engineering(terms: Terms) -> Item:
+    if terms.engineering_days is None or terms.usd_per_day is None:
+        return Item("engineering", None, "days or dollars per day are not given")
+    basis = f"{terms.engineering_days:g} days at ${terms.usd_per_day:,.0f}"
+    return Item("engineering", terms.engineering_days * terms.usd_per_day, basis)

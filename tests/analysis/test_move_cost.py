@@ -1,0 +1,159 @@
+"""What a move costs once and takes: nothing to itself, never less than nothing, no dearer than by steps."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.analysis.move_cost import Asked, items_of, work_of
+from core.analysis.switching import switch
+from core.analysis.workspace.question import Question
+from core.analysis.workspace.resolve import resolve
+from core.analysis.workspace.view import View
+from core.decide.switching import Terms, needed, total
+from tests.stores import Lab
+from tests.views.made import BOOK
+
+QUERIES = [f"q{number:02}" for number in range(40)]
+SPEC = {"mode": "dense", "dim": 1024, "index": "flat", "candidates": 10, "reranker": "none"}
+SMALL, LARGE = ({**SPEC, "embedder": name} for name in ("voyage-3.5-lite", "voyage-3.5"))
+EXAMPLE = Terms(
+    queries_per_month=1_000_000,
+    weeks_both=4,
+    engineering_days=5,
+    usd_per_day=600,
+    evaluation_usd=40,
+    passages=2_000_000,
+    tokens_per_passage=250,
+)
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory: pytest.TempPathFactory) -> View:
+    """A small model that finds half of the answers, and a large one that finds all."""
+    made = Lab().judge({query: {"good": 5, "bad": 1} for query in QUERIES})
+    hits = {query: ["good"] if number % 2 else ["bad"] for number, query in enumerate(QUERIES)}
+    for name, spec, final in (("small", SMALL, hits), ("large", LARGE, {key: ["good"] for key in QUERIES})):
+        made.run(name, final=final, spec=spec, usage=[("embed", spec["embedder"], "input_tokens", 20.0)])
+    snapshot = made.write(tmp_path_factory.mktemp("s") / "s").read()
+    return resolve(Question(incumbent="small", move=EXAMPLE.said()), snapshot, BOOK)
+
+
+def test_the_worked_example_of_the_docs_to_the_cent(view: View):
+    text = (Path(__file__).parents[2] / "docs" / "switch.md").read_text(encoding="utf-8")
+    section = text.partition("a worked example")[2].partition("\n## ")[0]
+    cells = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    said = {
+        cell[0]: float(cell[2].replace(",", ""))
+        for cell in cells
+        if len(cell) == 3 and re.search(r"\d", cell[2])
+    }
+    found = switch(view).to_dict()
+    once = {each["what"]: each["usd"] for each in found["one_time"]}
+    assert said == {
+        **{what: round(usd, 2) for what, usd in once.items()},
+        "together": round(found["one_time_usd"], 2),
+    }
+    takes = {each["name"]: each["amount"] for each in found["takes"]}
+    assert takes["embedding"] == pytest.approx(
+        2_000_000 * 250 / 8e6 / 60
+    )  # the tokens a minute of the basic tier
+    assert takes["disk of both indexes"] == pytest.approx(4 * 2_000_000 * 1024 * 4 / 2**30, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("terms", "what", "usd"),
+    [
+        ({"batch_usd": 0.03}, "embed again", 15.0),
+        ({"weeks_both": 0}, "both run", None),
+        ({"engineering_days": 0}, "engineering", None),
+        ({"evaluation_usd": 12.5}, "evaluation", 12.5),
+    ],
+)
+def test_every_input_counts(view: View, terms: dict[str, Any], what: str, usd: float | None):
+    asked = view.replace(
+        terms=Terms(**{**{k: getattr(EXAMPLE, k) for k in Terms.__dataclass_fields__}, **terms})
+    )
+    once = {each["what"]: each["usd"] for each in switch(asked).to_dict()["one_time"]}
+    assert once.get(what) == (usd if usd is None else pytest.approx(usd))
+
+
+def test_fewer_tokens_a_minute_take_longer(view: View):
+    slow = view.replace(terms=Terms(passages=2_000_000, tokens_per_passage=250, tokens_per_minute=1e6))
+    takes = {each["name"]: each["amount"] for each in switch(slow).to_dict()["takes"]}
+    assert takes["embedding"] == pytest.approx(500 / 60)
+
+
+def test_what_is_added_in_a_month_is_embedded_by_whichever_runs(view: View):
+    grows = view.replace(terms=Terms(queries_per_month=1e6, passages_per_month=1e6, tokens_per_passage=250))
+    assert switch(grows).to_dict()["monthly_usd"] == pytest.approx(0.8 + 250 * (0.06 - 0.02))
+
+
+specs = st.fixed_dictionaries(
+    {
+        "mode": st.sampled_from(["dense", "sparse", "hybrid"]),
+        "embedder": st.sampled_from(["voyage-3.5", "voyage-3.5-lite"]),
+        "dim": st.sampled_from([256, 1024]),
+        "index": st.sampled_from(["flat", "hnsw-f32"]),
+        "sparse": st.just("bm25"),
+        "reranker": st.sampled_from(["none", "rerank-2.5"]),
+        "candidates": st.sampled_from([10, 50]),
+    }
+)
+
+
+def cost(view: View, now: dict[str, Any], to: dict[str, Any]) -> float | None:
+    names = ("small", "small" if now == to else "large")
+    rows = [
+        {"run_id": name, "spec": json.dumps(spec), "cost": 0.01}
+        for name, spec in zip(names, (now, to), strict=True)
+    ]
+    needs = needed(now, to, shortens=True)
+    asked = Asked(view=view, now=rows[0], to=rows[1], needs=needs, was=now, spec=to)
+    if now == to:
+        assert not [*items_of(asked)]
+        assert not [*work_of(asked)]
+    return total(item.usd for item in items_of(asked))
+
+
+@settings(deadline=None, max_examples=60)
+@given(specs, specs, specs)
+def test_a_move_costs_nothing_to_itself_and_no_more_than_by_way_of_another(
+    view: View, one: dict, other: dict, third: dict
+):
+    assert cost(view, one, one) == 0
+    straight, first, second = (cost(view, a, b) for a, b in ((one, third), (one, other), (other, third)))
+    assert None not in (straight, first, second)
+    assert min(straight or 0, first or 0, second or 0) >= 0
+    if one["mode"] == other["mode"] == third["mode"]:
+        assert (straight or 0) <= (first or 0) + (second or 0) + 1e-9
+
+
+def test_payback_has_an_interval_where_costs_differ_from_query_to_query(tmp_path: Path):
+    rng = np.random.default_rng(5)
+    made = Lab().judge({query: {"good": 5} for query in QUERIES})
+    for name, spec, mean in (("small", SMALL, 100.0), ("large", LARGE, 10.0)):
+        made.run(name, final={key: ["good"] for key in QUERIES}, spec=spec)
+        used = {"run_id": name, "stage": "embed", "item": spec["embedder"], "unit": "input_tokens"}
+        amounts = mean * (1 + rng.random(len(QUERIES)))
+        made.spend(
+            {**used, "query_id": key, "amount": amount}
+            for key, amount in zip(QUERIES, amounts.tolist(), strict=True)
+        )
+    snapshot = made.write(tmp_path / "s").read()
+    terms = [
+        "queries_per_month=1e6",
+        "engineering_days=1",
+        "usd_per_day=5",
+        "tokens_per_passage=1",
+        "passages=10",
+    ]
+    found = switch(resolve(Question(incumbent="small", move=terms), snapshot, BOOK)).to_dict()
+    assert 0 < found["payback_low"] < found["payback_months"] < found["payback_high"]
