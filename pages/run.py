@@ -26,6 +26,7 @@ from core.ui.workspace import go_to_workspace
 from core.views import columns as cols
 from core.views.pages import PAGES
 from core.views.text import count, plain
+from core.views.what_if.moving import CANDIDATE
 from core.work.paid import line_rows
 from core.work.sweep import form as asked
 from core.work.sweep import words as plan_words
@@ -147,6 +148,7 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         repeats=repeats,
         budget=budget,
         chunkers=begun.chunkers if same else (),
+        stacks=begun.stacks,
     )
     return filled, asked.specification(filled, collections, golden_sets), places
 
@@ -263,6 +265,8 @@ def new_evaluation() -> None:
     offered = asked.starts(scope, *asked.stored(snapshot), before)
     if made := chosen_here(asked.MADE):
         offered = asked.with_questions(offered, Path(made))
+    if candidate := chosen_here(CANDIDATE):
+        offered = asked.with_candidate(offered, candidate)
     begin = st.segmented_control(
         "Start from", list(offered), default=next(iter(offered)), required=True, width="content"
     )

@@ -20,6 +20,7 @@ from core.views.pages import PAGES
 from core.views.words.near import kind, sentence, way_in
 
 _NEAR = 3  # Near misses included with a decision
+_REPLAYED = 3  # Replayed fusions included with an answer
 _PAGED = 50  # Rows of a table requested alone
 _COMPARED = 5  # Rows of each table of a comparison
 _WORST = 20  # Maximum queries in a list
@@ -97,16 +98,17 @@ class Answers:
 
     def stay_or_switch(self, workspace: str | None, limits: Limits, terms: Mapping[str, float]) -> Small:
         """Return whether to replace the stack that runs today, in the form of `switch --format json`."""
-        from core.analysis.switching import switch  # noqa: PLC0415
-        from core.views.words.moving import as_data  # noqa: PLC0415
+        from core.views.words.moving import answered  # noqa: PLC0415
 
         move = [f"{name}={value:.10g}" for name, value in terms.items()]
         view = self._decided(workspace, {**limits, "move": move}).view
-        said = as_data(switch(view), view.quality.name)
+        said = answered(view)
+        replayed = [{**each, "name": untrusted(each["name"])} for each in said["replayed"][:_REPLAYED]]
         names = ("in_words", "incumbent", "to")
         return {
             **{name: number(value) if isinstance(value, float) else value for name, value in said.items()},
             **{name: said[name] and untrusted(said[name]) for name in names},
+            "replayed": [{name: each[name] for name in each if name != "spec"} for each in replayed],
             "asked": _asked(view),
             "made_of": _made_of(view),
         }

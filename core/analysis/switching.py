@@ -12,6 +12,7 @@ import polars as pl
 
 from core.analysis.move_cost import Asked, Work, config_of, items_of, monthly_embedding, work_of
 from core.analysis.payback import Monthly, monthly
+from core.analysis.replaying import Replay
 from core.analysis.workspace.view import View
 from core.axes import Step
 from core.decide.axes import COST, LATENCY
@@ -115,29 +116,45 @@ def switch(view: View) -> Switch:
     return Switch(now, asked.to, asked.needs, move, view.terms, verdict, work=work, monthly=spent)
 
 
-def moves(view: View) -> pl.DataFrame:
-    """Return the gains and costs of a move to each other stack; arguments and errors as of `switch`.
+def moves(view: View, replayed: Sequence[Replay] = ()) -> pl.DataFrame:
+    """Return the gains and costs of a move to each other stack; errors as of `switch`.
+
+    Args:
+        view: As of `switch`.
+        replayed: Fusions that nobody ran, which stand among the stacks.
 
     Returns:
         run_id, name, step (null = unknown), retires (the first announced end of a model), difference with
-        its ends, p_better, once_usd; best first.
+        its ends, p_better, once_usd, in_sample (of a replayed fusion, whose run_id is null); best first.
     """
     now, others = _running(view)
     rows = []
     for to in others.iter_rows(named=True):
         asked = _asked(view, now, to)
-        gain = _gain(asked)
-        row = {
-            "run_id": to["run_id"],
-            "name": to["name"],
-            "step": largest(asked.needs),
-            "retires": next((end.retires.isoformat() for end in ends_of(asked.spec)), None),
-            "once_usd": total(each.usd for each in items_of(asked)),
+        rows.append(_row(asked, _gain(asked)))
+    for replay in replayed:
+        to = {
+            "run_id": None,
+            "name": replay.name,
+            "spec": json.dumps(dict(replay.spec)),
+            COST.column: replay.cost,
         }
-        for key, of in _SHOWN.items():
-            row[key] = None if gain is None else _finite(getattr(gain, of))
-        rows.append(row)
+        rows.append({**_row(_asked(view, now, to), replay.gain), "in_sample": replay.in_sample})
     return pl.DataFrame(rows, schema=MOVES).sort("difference", descending=True, nulls_last=True)
+
+
+def _row(asked: Asked, gain: Gain | None) -> dict[str, Any]:
+    """Return a row of `moves`."""
+    row = {
+        "run_id": asked.to["run_id"],
+        "name": asked.to["name"],
+        "step": largest(asked.needs),
+        "retires": next((end.retires.isoformat() for end in ends_of(asked.spec)), None),
+        "once_usd": total(each.usd for each in items_of(asked)),
+    }
+    for key, of in _SHOWN.items():
+        row[key] = None if gain is None else _finite(getattr(gain, of))
+    return row
 
 
 def _running(view: View) -> tuple[dict[str, Any], pl.DataFrame]:
@@ -159,7 +176,7 @@ _SHOWN = {
 }
 MOVES = schema(
     "run_id name step retires difference:float difference_low:float difference_high:float p_better:float "
-    "once_usd:float"
+    "once_usd:float in_sample:float"
 )
 
 

@@ -190,13 +190,11 @@ class Workspace(Shown):
             UnknownNameError: If there is no stack of that name, or no such term.
             InputError: If no stack is known to run today, or if it is the only one.
         """
-        from core.analysis.switching import switch  # noqa: PLC0415
-        from core.views.words.moving import as_data  # noqa: PLC0415
+        from core.views.words.moving import answered  # noqa: PLC0415
 
         move = [f"{name}={value:.10g}" for name, value in terms.items() if value is not None]
         asked: dict[str, Any] = {"sla_ms": sla_ms, "budget": budget, "incumbent": incumbent, "move": move}
-        view = self._view(asked)
-        return as_data(switch(view), view.quality.name)
+        return answered(self._view(asked))
 
     def mark_incumbent(self, stack: str | None) -> None:
         """Mark the stack that runs today in the store, by its run or label; None = none is known."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
@@ -20,6 +20,10 @@ from core.cli.deciding import Question, deciding
 from core.cli.options import options
 from core.decide.switching import Terms
 from core.errors import InputError
+
+if TYPE_CHECKING:
+    from core.analysis.replaying import Replay
+    from core.analysis.workspace.view import View
 
 
 @options(Terms, "terms", Terms())
@@ -36,8 +40,9 @@ def run(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Say whether to stay with the stack that runs or to switch, by the rule of docs/switch.md."""
-    from core.analysis.switching import switch  # noqa: PLC0415 - with the engines, a second
-    from core.views.words.moving import as_data, sentences  # noqa: PLC0415
+    from core.analysis.replaying import replays  # noqa: PLC0415 - with the engines, a second
+    from core.analysis.switching import switch  # noqa: PLC0415
+    from core.views.words.moving import answered, replayed, sentences  # noqa: PLC0415
 
     said = [*(question.move or ()), *(f"{name}={value:.10g}" for name, value in terms.items())]
     view = replace(question, move=said, take=to or question.take).on_page(ctx.obj)
@@ -45,15 +50,20 @@ def run(
     if to is not None and (move.to is None or move.to["run_id"] != view.take):
         raise InputError(f"{to} is not within the limits.", do="Loosen them, or leave --to out.")
     if form is Format.JSON:
-        typer.echo(
-            escaped(
-                json.dumps(as_data(move, view.quality.name), ensure_ascii=False, indent=2, allow_nan=False)
-            )
-        )
+        typer.echo(escaped(json.dumps(answered(view), ensure_ascii=False, indent=2, allow_nan=False)))
         return
     if form is Format.TABLE:
         typer.echo("\n".join(filter(None, sentences(move, view.quality.name))))
     emit(pl.DataFrame(move.to_dict()["one_time"], schema=ONE_TIME), form)
+    if form is Format.TABLE and (words := replayed(found := replays(view))):
+        typer.echo("\n".join((words, "To run it:", "", escaped(lines_of(view, found[0])))))
+
+
+def lines_of(view: View, replay: Replay) -> str:
+    """Return the specification that runs a replayed fusion on the workspace."""
+    from core.work.sweep.form import stack_lines  # noqa: PLC0415 - loads what runs a stack
+
+    return stack_lines(dict(replay.spec), view.scope.collection_id, view.scope.golden_set_id or "")
 
 
 ONE_TIME = {"what": pl.String, "usd": pl.Float64, "basis": pl.String}

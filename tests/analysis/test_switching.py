@@ -103,7 +103,9 @@ def test_every_surface_says_the_same_of_a_move(store: Path, tmp_path: Path):
         "record": json.loads(record[0].read_text())["stay_or_switch"],
         "by name": space.switch("small", queries_per_month=1000),
     }
-    assert says == dict.fromkeys(says, told)
+    answer = {name: value for name, value in told.items() if name != "replayed"}  # of those who ask alone
+    alone = ("python", "by name")
+    assert says == {name: told if name in alone else answer for name in says}
     agents = Answers(results, tmp_path).stay_or_switch("lab", {}, {"queries_per_month": 1000})
     assert {name: agents[name] for name in told} == {
         name: pytest.approx(value, abs=1e-3) if isinstance(value, float) else value

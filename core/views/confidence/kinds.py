@@ -14,8 +14,9 @@ from core.analysis.kinds import tagged
 from core.analysis.workspace.sure import sample
 from core.analysis.workspace.view import View
 from core.decide.axes import Floats
+from core.decide.held_out import best_row, held_out
 from core.decide.rules import Constraints, Mask
-from core.stats.intervals import LEAST, SEED, Labels, columns_of, quotient
+from core.stats.intervals import LEAST, SEED, Labels, quotient
 from core.stats.means import mean_interval
 from core.stats.significance import ALPHA, holm
 from core.views import columns as cols
@@ -28,8 +29,6 @@ DRAWS = 2000  # Random sets of queries that a kind is compared with
 
 SAME, CORRECTED = "same stack", "not significant after correction"
 STAYS, OPEN, OTHER = "none is higher", "another is higher, maybe by chance", "another is surely better"
-
-FOLDS = 5
 
 _EQUAL = 1e-12
 
@@ -100,7 +99,7 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
         values = known.quality[np.ix_(offered, here)]
         alike = None if known.clusters is None else known.clusters[here]
         if values.shape[1] >= LEAST:
-            best = _best(values, today, sign)
+            best = best_row(values, today, sign)
             low, high = mean_interval(values[[best]], "shares", clusters=alike)
             gain, ends = gained(values, today, sign, alike)
             rows.append({
@@ -130,14 +129,6 @@ def becomes(rows: pl.DataFrame) -> list[str]:
     corrected = pl.col("tag").is_in(uncorrected(rows)["tag"].implode())
     word = pl.when(nothing).then(pl.lit(SAME)).when(corrected).then(pl.lit(CORRECTED)).otherwise("is")
     return rows.select(word).to_series().to_list()
-
-
-def _best(values: Floats, today: int, sign: float) -> int:
-    """Return the best row by its mean, or today's choice if it is as good."""
-    known = ~np.isnan(values).all(axis=1)
-    means = np.full(len(values), -np.inf)
-    means[known] = sign * np.nanmean(values[known], axis=1)
-    return today if means[today] >= means.max() - _EQUAL else int(means.argmax())
 
 
 def chance(gaps: Floats, kind: Mask, clusters: Labels | None = None) -> float:
@@ -180,12 +171,7 @@ def gained(
     Returns:
         The mean over queries, each fifth held out in turn, and its 95 % interval.
     """
-    each = np.arange(values.shape[1]) if clusters is None else columns_of(clusters, values.shape[1])
-    fold = (np.random.default_rng(SEED).permutation(int(each.max()) + 1) % FOLDS)[each]
-    gain = np.zeros(values.shape[1])
-    for held in range(FOLDS):
-        best = _best(values[:, fold != held], today, sign)
-        gain[fold == held] = values[best, fold == held] - values[today, fold == held]
+    gain = held_out(values, today, sign, clusters) - values[today]
     low, high = mean_interval(gain, "differences", clusters=clusters)
     return float(np.nanmean(gain)), (float(low[0]), float(high[0]))
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
 
+from core.analysis.cache import cached
 from core.analysis.move_cost import Work
+from core.analysis.replaying import Replay, replays
 from core.analysis.switching import Switch, moves, stay_or_move
 from core.analysis.workspace.telling import incumbent_known
 from core.analysis.workspace.view import View
 from core.choices import Declared, declared
+from core.decide.held_out import FOLDS
+from core.decide.rules import Constraints
 from core.decide.switching import STEPS, Item, Terms, largest
 from core.number_format import duration, interval, ms, signed, usd
 from core.views import columns as cols
@@ -43,6 +48,13 @@ MOVES = cols.Rows(
     cols.share("p_better", "chance that it is better"),
     cols.usd("once_usd", "$ once", "Empty = not known."),
     cols.text("retires", "first end", "When the first of its models ends, as far as announced."),
+)
+WITH_REPLAYS = cols.Rows(
+    "steps",
+    *MOVES.columns,
+    cols.signed(
+        "in_sample", "replayed, in sample", "A fusion that nobody ran, on the questions that chose it."
+    ),
 )
 
 
@@ -147,12 +159,41 @@ def steps(view: View, ask: Ask) -> Blocks:
     if view.incumbent is None or view.table.height < 2:
         yield from unmarked()
         return
-    rows = moves(view)
-    shown = in_words(rows)
+    found = fusions(view, view.incumbent, view.terms, view.constraints)
+    rows = moves(view, found)
     yield Answer(_best_steps(rows), _best_names(rows, str(view.running_name)))
     if (figure := by_step(view, rows)) is not None:
         yield Chart(figure, "steps", _best_steps(rows), FRONTIER)
-    yield Table(MOVES.frame(shown.to_dicts()), MOVES)
+    table = WITH_REPLAYS if found else MOVES
+    yield Table(table.frame(in_words(rows).to_dicts()), table)
+    yield from _to_run(view, found)
+
+
+@cached("Replaying fusions…")
+def fusions(view: View, incumbent: str, terms: Terms, constraints: Constraints) -> tuple[Replay, ...]:
+    """Return the fusions replayed from stored rankings, against the stack that runs today."""
+    return replays(view.replace(incumbent=incumbent, terms=terms, constraints=constraints))
+
+
+def _to_run(view: View, found: Sequence[Replay]) -> Blocks:
+    """Yield links that make the best replayed fusions stacks of the next run."""
+    if not found:
+        return
+    yield Text(REPLAYED, "caption")
+    for replay in found[:_TO_RUN]:
+        stack = json.dumps(dict(replay.spec), sort_keys=True)
+        where = {CANDIDATE: (view.scope.collection_id, stack)}
+        yield Way("run", f"Run {replay.name}", settings=where)
+
+
+REPLAYED = (
+    "Replayed fusions were not run: stored rankings were merged in other ways. "
+    f"Each was chosen on {FOLDS - 1} fifths of the questions and measured on the rest. "
+    "The gain in sample is no promise."
+)
+_TO_RUN = 2  # Replayed fusions with a link that runs them
+CANDIDATE = "stack_to_run"
+"""Session slot of page Run: the workspace, and the specification (JSON) of a stack to start from."""
 
 
 def in_words(rows: pl.DataFrame) -> pl.DataFrame:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.analysis.switching import Switch, stay_or_move
+from core.analysis.replaying import Replay, replays
+from core.analysis.switching import Switch, stay_or_move, switch
 from core.analysis.workspace.view import View
 from core.decide.switching import largest
 from core.number_format import interval, ms, signed, usd
@@ -93,6 +94,22 @@ def told(view: View) -> dict[str, Any] | None:
     return None if move is None else as_data(move, view.quality.name)
 
 
+def answered(view: View) -> dict[str, Any]:
+    """Return the output of `switch --format json`: the answer, and the fusions that could be run next."""
+    found = [replay.to_dict() for replay in replays(view)]
+    return {**as_data(switch(view), view.quality.name), "replayed": found}
+
+
+def replayed(found: Sequence[Replay]) -> str:
+    """Say what the best replayed fusion gains, or return "" if none gains anything."""
+    if not found or found[0].gain.difference <= 0:
+        return ""
+    best, gain = found[0], found[0].gain
+    ends = interval(gain.low, gain.high)
+    held = f"{signed(gain.difference)}{ends} on held-out questions, n = {gain.n}"
+    return f"Replayed, not run: {best.name}, {held}; {signed(best.in_sample)} in sample."
+
+
 def as_data(move: Switch, measure: str) -> dict[str, Any]:
-    """Return an answer as plain data, with its line: the output of `switch --format json`."""
+    """Return an answer as plain data, with its line."""
     return {**move.to_dict(), "in_words": line(move, measure)}

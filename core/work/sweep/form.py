@@ -17,10 +17,11 @@ from core.importers import preview
 from core.metrics.robust import PERTURBATIONS
 from core.pipeline.own.config import OWN
 from core.pipeline.sweep import presets
+from core.pipeline.sweep.expand import point
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.model import CollectionSource
 from core.pipeline.sweep.problems import Problem
-from core.records import JsonMap, Origin, canonical_json
+from core.records import JsonMap, Origin, canonical_json, stack_label
 from core.store import Snapshot
 from core.toml_text import toml_text
 
@@ -80,6 +81,7 @@ class Form:
     judges: tuple[str, ...] = ()  # models that also score the answers
     judged_by: tuple[str, ...] = ()  # the judges' scores; none = the default
     runs: tuple[str, ...] = ()  # stored runs to read instead of new ones
+    stacks: tuple[JsonMap, ...] = ()  # specifications of stacks to run as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,29 @@ def with_questions(forms: Mapping[str, Form], folder: Path) -> dict[str, Form]:
     return {f"questions {made.name}": made, **forms}
 
 
+def with_candidate(forms: Mapping[str, Form], spec: str) -> dict[str, Form]:
+    """Return the forms to start from, first one that runs a stack and nothing else."""
+    stack: JsonMap = json.loads(spec)
+    first = next(iter(forms.values()))
+    name = stack_label(stack)
+    alone = replace(
+        first,
+        name=name,
+        preset="",
+        axes=dict.fromkeys(AXES, ()),
+        stacks=(stack,),
+        chunkers=(),
+        note=f"Runs {name}; what you choose in the fields runs beside it.",
+    )
+    return {"this stack": alone, **forms}
+
+
+def stack_lines(stack: JsonMap, documents: str, judgements: str) -> str:
+    """Return a specification (TOML) that runs a stack on a stored collection."""
+    form = Form(name=stack_label(stack), documents=documents, judgements=judgements, axes={}, stacks=(stack,))
+    return specification(form, {documents}, {judgements})
+
+
 def _preset(name: str) -> Form:
     """Read a preset into the fields of the form."""
     preset = tomllib.loads(presets()[name].read_text(encoding="utf-8"))
@@ -276,11 +301,13 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
         "latency.repeats": None if form.repeats == usual.repeats else form.repeats,
         "budget.usd": form.budget,
     }
-    method = "search" if form.trials else None
+    alone = form.stacks and not any(form.axes.values())
+    method = "list" if alone else "search" if form.trials else None
+    listed = [("[stack]", point(stack)) for stack in form.stacks]
     search = {"trials": form.trials}
     reader = _reader(form) if form.readers else {}
     axes_of = {"method": method, **axes, "chunker": [dict(chunker) for chunker in form.chunkers] or None}
-    return toml_text(("", head), ("axes", axes_of), ("search", search), ("reader", reader))
+    return toml_text(("", head), ("axes", axes_of), ("search", search), ("reader", reader), *listed)
 
 
 def reader_specification(form: Form) -> str:

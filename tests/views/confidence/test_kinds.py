@@ -9,6 +9,7 @@ import pytest
 from core.analysis.workspace.scope import Latency
 from core.analysis.workspace.view import View
 from core.api.workspace import Workspace
+from core.decide.held_out import best_row
 from core.decide.rules import Constraints
 from core.stats.means import mean_interval
 from core.store import Store
@@ -36,7 +37,7 @@ def test_the_best_of_many_alike_does_not_flatter_itself():
     worlds = np.clip(RNG.normal(0.5, 0.2, size=(100, 40, 20)), 0, 1)
     held_out = [kinds.gained(values, 0, 1.0)[1][0] > 0 for values in worlds]
     own = [
-        mean_interval(values[kinds._best(values, 0, 1.0)] - values[0], "differences")[0][0] > 0
+        mean_interval(values[best_row(values, 0, 1.0)] - values[0], "differences")[0][0] > 0
         for values in worlds
     ]
     assert np.mean(held_out) < 0.15 < np.mean(own)
@@ -66,7 +67,7 @@ def test_a_gain_that_is_sure_by_itself_is_said_to_be_corrected(
 
 def test_unknown_values_pick_nothing():
     values = np.vstack([NOISE[0], np.full(20, np.nan)])
-    assert kinds._best(values, 0, 1.0) == 0
+    assert best_row(values, 0, 1.0) == 0
 
 
 def test_the_section_on_real_runs(demo_store: Path):
