@@ -29,7 +29,7 @@ from core.stats.correlation import AGREEMENT
 from core.stats.intervals import Floats, Labels, Sample
 from core.stats.latency import SHARES, inflation, quantile_gap
 from core.stats.means import mean_interval
-from core.stats.significance import Setup
+from core.stats.significance import ROUNDING, Setup
 from core.store import Snapshot
 from core.tables import schema
 
@@ -78,7 +78,7 @@ def look_closer(
 
 def flips(queries: pl.DataFrame, setup: Setup, alike: pl.DataFrame | None) -> pl.DataFrame:
     """Add outcome (better, tie, worse), overlap and tau; flips first, the largest difference first."""
-    limit = setup.tolerance + 1e-12
+    limit = setup.tolerance + ROUNDING
     gain = pl.col("delta") if setup.higher_is_better else -pl.col("delta")
     outcome = (
         pl.when(gain > limit).then(pl.lit(WINS))

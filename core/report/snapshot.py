@@ -27,13 +27,13 @@ from core.report.tables import (
     table,
 )
 from core.views import headroom as headroom_words
-from core.views import theme
 from core.views.curves import page as curve_words
 from core.views.curves.page import as_deep, curve_table, curves
 from core.views.golden import charts as golden_charts
 from core.views.golden import data as evidence
 from core.views.golden import sections as golden_sections
 from core.views.headroom import conventions, headroom
+from core.views.legend import colours_of
 from core.views.text import count, percent
 
 CURVES = 6  # Stacks with a curve: the chosen one, the runner-up and the best of the frontier
@@ -83,7 +83,7 @@ def _curves(view: View, verdict: Verdict) -> dict[str, Chart]:
         among(view.snapshot, view.scope),
         alike=groups(view.snapshot, view.scope),
     )
-    drawn_curves = curves(rows, view.quality, theme.colours_for(names))
+    drawn_curves = curves(rows, view.quality, colours_of(view, names))
     if not drawn_curves.main.data:
         return {}
     drawn = {"curves": Chart(drawn_curves.main, drawn_curves.answer, curve_words.HOW)}

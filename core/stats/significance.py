@@ -41,6 +41,7 @@ from core.stats.means import student
 
 ALPHA = 0.05
 POWER = 0.8
+ROUNDING = 1e-12  # Largest difference between sums of the same values in another order; 0.3 − 0.2 is 0.1
 TOLERANCE = 0.01  # Two scores of a query that differ by no more are a tie, unless the user says otherwise
 
 
@@ -132,7 +133,7 @@ def outcomes(deltas: Floats, tolerance: float) -> tuple[NDArray[np.int64], ...]:
         deltas: [P, Q], from `differences`, with the sign flipped if lower is better.
         tolerance: Largest difference that is a tie.
     """
-    limit = tolerance + 1e-12  # 0.3 − 0.2 is a tie at a tolerance of 0.1
+    limit = tolerance + ROUNDING
     wins, losses = (deltas > limit).sum(axis=1), (deltas < -limit).sum(axis=1)
     return wins, (~np.isnan(deltas)).sum(axis=1) - wins - losses, losses
 
@@ -182,7 +183,6 @@ CORRECTIONS: Mapping[Correction, Callable[[ArrayLike], Floats]] = {
 
 _BLOCK = 512  # pairs at a time; bounds the memory of their resamples
 _DIGITS = 12
-_ROUNDING = 1e-12  # largest difference between sums of the same values in another order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +242,7 @@ def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setu
     wins, ties, losses = outcomes(gains, setup.tolerance)
     sd, n, units = spread(deltas), one.n, one.units
     apart = sd if one.clusters is None else spread(differences(one, other))
-    gap = np.where(np.abs(after - before) <= _ROUNDING, 0.0, after - before)
+    gap = np.where(np.abs(after - before) <= ROUNDING, 0.0, after - before)
     return {
         "first": left,
         "second": right,
@@ -257,7 +257,7 @@ def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setu
         "ties": ties,
         "losses": losses,
         "sd": sd,
-        "d_z": quotient(gap, np.where(sd > _ROUNDING, sd, 0.0)),
+        "d_z": quotient(gap, np.where(sd > ROUNDING, sd, 0.0)),
         "superiority": superiority(gains),
         "detectable": detectable(apart, units),
         "detectable_high": detectable(spread_limits(apart, units)[1], units),
@@ -280,7 +280,7 @@ def bounds(one: Sample, other: Sample, setup: Setup) -> tuple[Floats, Floats]:
     """
     ends = np.stack(student(differences(one, other), one.bottom + other.bottom, (1 - setup.level) / 2))
     few = one.units < FEW
-    ends[:, ~one.enough() | (few & (ends[1] - ends[0] <= _ROUNDING))] = np.nan
+    ends[:, ~one.enough() | (few & (ends[1] - ends[0] <= ROUNDING))] = np.nan
     if setup.method == "Student":
         return ends[0], ends[1]
     replicates = _replicates(one, other, weights(one.top.shape[1], setup.resamples, setup.seed))
@@ -311,10 +311,10 @@ def _tested(
 
 def _student(deltas: Floats) -> float:
     """Return the two-sided p of the paired t-test; 1 if both are equal on each unit."""
-    if not (np.abs(deltas) > _ROUNDING).any():
+    if not (np.abs(deltas) > ROUNDING).any():
         return 1.0
     error = deltas.std(ddof=1) / np.sqrt(len(deltas))
-    apart = abs(deltas.mean()) / error if error > _ROUNDING else np.inf
+    apart = abs(deltas.mean()) / error if error > ROUNDING else np.inf
     return float(2 * stdtr(len(deltas) - 1, -apart))
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -87,14 +88,18 @@ def colour_of(name: str) -> str:
     return OKABE_ITO[number % 6]
 
 
-def colours_for(names: Iterable[str]) -> dict[str, str]:
-    """Return distinct colours for a few names: each keeps its own if free, otherwise takes the next one."""
-    taken: dict[str, str] = {}
+def colours_for(names: Iterable[str], given: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Return distinct colours for a few names: each keeps its own if free, otherwise takes the next one.
+
+    Args:
+        given: The colours that some of the names have already.
+    """
+    names, taken = list(names), dict(given)
     for name in names:
         wanted = colour_of(name)
         free = [colour for colour in OKABE_ITO if colour not in taken.values()]
-        taken[name] = wanted if wanted in free or not free else free[0]
-    return taken
+        taken.setdefault(name, wanted if wanted in free or not free else free[0])
+    return {name: taken[name] for name in names}
 
 
 def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) -> Spec:

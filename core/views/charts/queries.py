@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import polars as pl
 from core.analysis.per_query import WEAK
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.scores import Floats
+from core.stats.significance import ROUNDING, TOLERANCE, outcomes
 from core.views import text, theme
 from core.views.words.choice import axis
 
@@ -36,23 +37,28 @@ class Bars:
 def bars(
     rows: pl.DataFrame,
     quality: Quality,
-    names: tuple[str, ...],
+    colours: Mapping[str, str],
     called: tuple[str, ...] = (),
     *,
     selected: str | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Bars | None:
     """Draw the score of every query, or its difference to a second stack, in the order of the table.
 
     Args:
+        colours: Colour by name of the stack, and of the second one that it is compared with.
         called: What the page calls the stacks; by default their names.
+        tolerance: Largest difference that is a tie.
 
     Returns:
         The chart; None when no query has a value.
     """
+    names = list(colours)
     column = "score" if len(names) == 1 else "delta"
     drawn = rows.filter(pl.col(column).is_not_null())
     if drawn.is_empty():
         return None
+    gains = drawn[column].to_numpy() * (1 if quality.higher_is_better else -1)
     if drawn.height > BARS:
         drawn = pl.concat([drawn.head(BARS // 2), drawn.tail(BARS // 2)])
     heights = drawn[column].to_numpy()
@@ -67,9 +73,11 @@ def bars(
     }  # fmt: skip
     layout["yaxis"] |= {"zeroline": True, "range": _fitted(heights, best)}
     layout |= {"barmode": "overlay", "bargap": 0.15, "annotations": _pointer(drawn, heights, selected)}
-    parts = (
-        _parts(drawn) if len(names) == 1 else _differences(heights, names, called or text.unlike(names, 34))
-    )
+    if len(names) == 1:
+        parts = _parts(drawn)
+    else:
+        sides = list(zip(colours.values(), called or text.unlike(names, 34), strict=True))
+        parts = _differences(heights, gains, quality, sides, tolerance)
     hover = [_hover(row) for row in drawn.iter_rows(named=True)]
     return Bars(theme.finished([_trace(part, hover) for part in parts if part[3].any()], layout), drawn)
 
@@ -93,13 +101,23 @@ def _parts(drawn: pl.DataFrame) -> list[_Part]:
     ]
 
 
-def _differences(delta: Floats, names: tuple[str, ...], called: Sequence[str]) -> list[_Part]:
-    colours = theme.colours_for(names)
-    won, lost = (f"{text.escape(name)} better" for name in called)
+def _differences(
+    delta: Floats, gains: Floats, quality: Quality, sides: Sequence[tuple[str, str]], tolerance: float
+) -> list[_Part]:
+    """Return the parts of a comparison: the queries on which each stack is better, and ties.
+
+    Args:
+        delta: The differences that are drawn.
+        gains: What the first stack gains on every query, drawn or not: these are counted.
+        sides: Colour and name of the two stacks.
+    """
+    gain, limit = delta if quality.higher_is_better else -delta, tolerance + ROUNDING
+    won, ties, lost = (int(number[0]) for number in outcomes(gains[None], tolerance))
+    (first, one), (second, other) = ((colour, text.escape(name)) for colour, name in sides)
     return [
-        ("bar", won, delta, delta > 0, colours[names[0]], ""),
-        ("bar", lost, delta, delta < 0, colours[names[1]], "/"),
-        ("scatter", "tie", delta, delta == 0, theme.NEUTRAL, "circle"),
+        ("bar", f"{one} better ({won})", delta, gain > limit, first, ""),
+        ("bar", f"{other} better ({lost})", delta, gain < -limit, second, "/"),
+        ("scatter", f"tie ({ties})", delta, np.abs(gain) <= limit, theme.NEUTRAL, "circle"),
     ]
 
 

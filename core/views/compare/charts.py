@@ -33,11 +33,10 @@ _STILL = {"selected": {"marker": {"opacity": 0.9}}, "unselected": {"marker": {"o
 """A click opens something; the other marks stay as they are."""
 
 
-def looks_of(first: str, second: str) -> Looks:
-    """Return `LOOKS` of one pair: the second stack's wins have its colour, its losses the first's colour."""
-    colours = theme.colours_for((second, first))
-    won, lost = ((colours[name], LOOKS[side][1]) for name, side in ((second, WINS), (first, LOSSES)))
-    return {**LOOKS, WINS: won, LOSSES: lost}
+def looks_of(colours: Mapping[str, str]) -> Looks:
+    """Return `LOOKS` of a pair: the second stack's wins have its colour, its losses that of the first."""
+    first, second = colours.values()
+    return {**LOOKS, WINS: (second, LOOKS[WINS][1]), LOSSES: (first, LOOKS[LOSSES][1])}
 
 
 def forest(
@@ -112,12 +111,16 @@ def _told(row: dict[str, Any], label: str) -> str:
 
 
 def scatter(
-    rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolerance: float, called: tuple[str, str]
+    rows: pl.DataFrame,
+    colours: Mapping[str, str],
+    quality: Quality,
+    tolerance: float,
+    called: tuple[str, str],
 ) -> go.Figure:
     """Draw each query of `sides.flips` at its two scores, the first stack's on x; equal points share a mark.
 
     Args:
-        names: The two stacks, which have a colour each.
+        colours: Colour by name of the two stacks.
         called: What the page calls them.
 
     Returns:
@@ -136,8 +139,8 @@ def scatter(
     layout["xaxis"] |= {"range": ends, "constrain": "domain"}
     layout["yaxis"] |= {"range": ends, "constrain": "domain", "scaleanchor": "x"}
     layout["shapes"] = _band(tolerance, *ends)
-    looks = looks_of(*names)
-    titles = {WINS: f"{called[1]} better", TIES: TIES, LOSSES: f"{called[0]} better"}
+    looks = looks_of(colours)
+    titles = {WINS: f"{called[1]} better", LOSSES: f"{called[0]} better", TIES: TIES}
     traces = []
     for outcome, title in titles.items():
         part = marks.filter(outcome=outcome)

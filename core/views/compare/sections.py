@@ -39,6 +39,7 @@ from core.views.blocks import (
 )
 from core.views.charts.queries import bars
 from core.views.compare import changes, charts, words
+from core.views.legend import colours_of
 from core.views.text import cost_unit, count
 from core.views.words.choice import costed
 
@@ -251,7 +252,7 @@ def by_tag(view: View, closer: Closer, two: Row, called: tuple[str, str]) -> Blo
         yield Text(words.NO_TAG, "caption")
         return
     labels = [f"{tag} (n = {n})" for tag, n in closer.tags.select("tag", "n").iter_rows()]
-    looks = charts.looks_of(two["first"], two["second"])
+    looks = charts.looks_of(colours_of(view, (two["first"], two["second"])))
     title = f"Δ {view.quality.name} (right: {called[1]} higher)"
     forest = charts.forest(closer.tags, labels, title, looks=looks, short=True)
     yield Chart(forest, "tags", f"Difference in {view.quality.name} on the queries of each tag")
@@ -262,11 +263,14 @@ def by_tag(view: View, closer: Closer, two: Row, called: tuple[str, str]) -> Blo
 def flips(view: View, closer: Closer, two: Row, setup: Setup, called: tuple[str, str]) -> Blocks:
     """Yield wins and losses by query, which open their query; `called` gives the letters of the pair."""
     rows, names = closer.queries, (two["first"], two["second"])
+    colours = colours_of(view, names)
     yield Text("Query by query", "heading")
     yield Text(words.summary(rows, {**two, "second": called[1]}, setup.tolerance))
-    scatter = charts.scatter(rows, names, view.quality, setup.tolerance, called)
+    scatter = charts.scatter(rows, colours, view.quality, setup.tolerance, called)
     left = Chart(scatter, "scatter", "Each query at its two scores", click=opens(rows, two))
-    drawn = bars(rows.sort("delta", "query_id"), view.quality, names[::-1], called[::-1])
+    latter = {name: colours[name] for name in names[::-1]}
+    ordered = rows.sort("delta", "query_id")
+    drawn = bars(ordered, view.quality, latter, called[::-1], tolerance=setup.tolerance)
     right = drawn and Chart(
         drawn.figure, "deltas", "Difference of each query, sorted", click=opens(drawn.drawn, two)
     )

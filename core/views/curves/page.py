@@ -25,6 +25,7 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
 from core.views.blocks import Card
+from core.views.legend import labels_of
 from core.views.words.choice import axis
 
 MAX_DEPTH = 200
@@ -267,7 +268,7 @@ def _main(
     main = known.filter(pl.col("measure") == quality.bare)
     if main["x"].n_unique() < 2:
         return fig
-    best = quality.ceiling
+    best, labels = quality.ceiling, labels_of(colours)
     ceilings = known.filter(
         pl.col("measure") == (f"PROC[{quality.bare}]" if best is None else str(best.at(None)))
     )
@@ -277,11 +278,11 @@ def _main(
             continue
         if rows["low"].count() > 1:
             fig.add_trace(_band(rows.drop_nulls("low"), colour, name))
-        fig.add_trace(_line(rows, name, colour, stress=not place))
+        fig.add_trace(_line(rows, labels[name], colour, name, stress=not place))
         if ceiling.height:
             dotted = {"mode": "lines", "line": {"dash": "dot", "width": 1, "color": colour}, "opacity": 0.7}
-            named = {"name": f"{text.escape(text.shorten(name))} ceiling", "showlegend": False}
-            fig.add_trace({**_line(ceiling, name, colour, stress=False), **dotted, **named})
+            named = {"name": f"{labels[name]} ceiling", "showlegend": False}
+            fig.add_trace({**_line(ceiling, labels[name], colour, name, stress=False), **dotted, **named})
         if not by_k:
             at = rows.filter(pl.col("k") == quality.k).select("x", "value").to_numpy().T
             marker = {"color": colour, "size": 10, "line": {"color": theme.NEUTRAL, "width": 1}}
@@ -295,7 +296,7 @@ def _main(
     return fig
 
 
-def _line(rows: pl.DataFrame, name: str, colour: str, *, stress: bool) -> theme.Spec:
+def _line(rows: pl.DataFrame, label: str, colour: str, name: str, *, stress: bool) -> theme.Spec:
     tokens = rows.get_column("tokens", default=pl.repeat(None, rows.height, eager=True))
     hover = [
         f"K = {k}{'' if tokens is None else f', {tokens:,.0f} tokens sent'}: {text.score(value)}"
@@ -305,7 +306,7 @@ def _line(rows: pl.DataFrame, name: str, colour: str, *, stress: bool) -> theme.
         ).iter_rows()
     ]
     return theme.scatter(
-        text.escape(text.shorten(name)),
+        label,
         rows["x"].to_numpy(),
         rows["value"].to_numpy(),
         mode="lines+markers" if rows.height <= 12 else "lines",
@@ -331,12 +332,14 @@ def _beside(table: pl.DataFrame, colours: Mapping[str, str], title: str) -> go.F
         name for name in (*BESIDE, *OF_NUGGETS) if table.filter(pl.col("measure") == name)["x"].n_unique() > 1
     ]
     titles = [name if REGISTRY[name].higher_is_better else f"{name} ↓" for name in there]
-    panels = theme.Panels(titles, x=title)
+    panels, labels = theme.Panels(titles, x=title), labels_of(colours)
     for panel, measure in enumerate(there):
         for place, (name, colour) in enumerate(colours.items()):
             rows = table.filter((pl.col("measure") == measure) & (pl.col("name") == name))
             if rows.height:
-                panels.add(panel, _line(rows, name, colour, stress=not place), text.escape(name))
+                panels.add(
+                    panel, _line(rows, labels[name], colour, name, stress=not place), text.escape(name)
+                )
     return panels.figure
 
 

@@ -16,11 +16,11 @@ from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.views import columns as cols
-from core.views import theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
 from core.views.curves import cuts, deeper, page
 from core.views.curves.cut_grid import cut_off_table
+from core.views.legend import colours_of
 from core.views.text import cost_unit
 from core.views.within import CHIP, beyond, told, with_limits
 
@@ -70,7 +70,7 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
         if best and others and others[0]
         else ""
     )
-    curves = page.curves(rows, view.quality, theme.colours_for(names), x, cost_unit(view.table))
+    curves = page.curves(rows, view.quality, colours_of(view, names), x, cost_unit(view.table))
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
     chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["proc_pool"])}
     yield Answer(curves.answer, ahead, caveats=chips)

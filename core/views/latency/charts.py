@@ -13,6 +13,7 @@ from core.stats.latency import TOTAL, Generation
 from core.tables import FIRST_TOKEN, GENERATE
 from core.views import text, theme
 from core.views.latency.data import shown_stages
+from core.views.legend import labels_of
 from core.views.theme import logarithmic
 
 Shape = Literal["ECDF", "box"]
@@ -47,7 +48,7 @@ def distributions(
     there = [TOTAL, *(stage for stage in shown_stages(samples) if stage != TOTAL)]
     titles = ["all stages" if stage == TOTAL else stage for stage in there]
     panels = theme.Panels(titles, across=2, x="ms", height=200)
-    labels = dict(zip(colours, map(text.escape, text.unlike(list(colours), 46)), strict=True))
+    labels = labels_of(colours)
     for place, stage in enumerate(there):
         part = samples.filter(pl.col("stage") == stage)
         for name, colour in colours.items():

@@ -16,12 +16,13 @@ from core.analysis.workspace.view import View
 from core.stats.latency import LEAST, Fit
 from core.store import Snapshot
 from core.views import columns as cols
-from core.views import text, theme
+from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.latency import charts, data, indexes
 from core.views.latency.data import PERCENTILES
 from core.views.latency.index_loss import index_loss, losses
+from core.views.legend import colours_of
 
 SHAPES = "ECDF: share of the queries answered within so many ms. box: quartiles, whiskers, outliers."
 MEDIANS = "Medians of the stages over queries; they need not add up to the median of the whole."
@@ -110,7 +111,7 @@ def where_the_time_goes(view: View, ask: Ask) -> Blocks:
         yield Text(NO_SAMPLES, "caption")
     else:
         shape: charts.Shape = ask.one("Drawn as", ("ECDF", "box"), "shape", about=SHAPES)
-        drawn = charts.distributions(samples, theme.colours_for(names), shape, view.decision.jitter_ms)
+        drawn = charts.distributions(samples, colours_of(view, names), shape, view.decision.jitter_ms)
         yield Chart(drawn, "stages", "Latency of every stage of the stacks shown", REPEATS)
     yield Table(rows, cols.Rows("stages", "name stage", *PERCENTILES, *SAMPLE, more=(*ENDS, *REASONS)))
     every = Table(

@@ -38,6 +38,7 @@ from core.views.blocks import (
     section,
 )
 from core.views.charts import queries as charts
+from core.views.legend import colours_of
 from core.views.queries import one_query, words
 from core.views.queries.one_query import ROWS, OneQuery, Side
 
@@ -188,7 +189,7 @@ def every_query(
 ) -> Blocks:
     """Yield the queries as a chart and as a table, and the means of each tag."""
     names, against = tuple(name for _, name in runs), len(runs) > 1
-    drawn = charts.bars(rows, view.quality.by_query, names, selected=query_id)
+    drawn = charts.bars(rows, view.quality.by_query, colours_of(view, names), selected=query_id)
     if drawn:
         less = words.bars(charts.BARS) if drawn.drawn.height < rows.height else ""
         yield Chart(drawn.figure, "queries", sentence, less, Click(drawn.drawn, {"q": "query_id"}))

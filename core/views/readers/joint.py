@@ -22,6 +22,7 @@ from core.prices import PriceBook
 from core.readers.curves import per_correct
 from core.store import Snapshot
 from core.views import text, theme
+from core.views.legend import labels_of
 from core.views.readers.charts import by_passages
 
 _ONE = ("run_id", "k")
@@ -180,21 +181,20 @@ def joint_chart(
         "usd_per_1k_correct": f"$ per {said.many} correct",
     }
     there = {name: title for name, title in fields.items() if table[name].count()}
-    panels = theme.Panels(list(there.values()), x="passages sent, k", height=300)
+    panels, labels = theme.Panels(list(there.values()), x="passages sent, k", height=300), labels_of(colours)
     for place, field in enumerate(there):
         for name, colour in colours.items():
             rows = table.filter((pl.col("name") == name) & pl.col(field).is_not_null())
             if rows.height:
-                panels.add(place, _line(rows, field, name, colour), text.escape(name))
+                panels.add(place, _line(rows, field, labels[name], colour), text.escape(name))
     return by_passages(panels.figure, table["k"]).update_yaxes(exponentformat="none")
 
 
 _BARS = {"correct": ("correct_low", "correct_high"), "usd_per_1k_correct": ("usd_low", "usd_high")}
 
 
-def _line(rows: pl.DataFrame, field: str, name: str, colour: str) -> theme.Spec:
+def _line(rows: pl.DataFrame, field: str, said: str, colour: str) -> theme.Spec:
     written = text.usd if field.startswith("usd") else text.score
-    said = text.escape(text.shorten(name))
     hover = [f"{said}<br>k = {k}: {written(value)}" for k, value in rows.select("k", field).iter_rows()]
     cheapest = rows["usd_per_1k_correct"].arg_min()
     line = theme.scatter(

@@ -19,6 +19,7 @@ from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
+from core.views.legend import colours_of
 from core.views.readers import charts, gains, generators, joint, judges, refusing, rerankers, scores, sources
 from core.views.readers.charts import points
 from core.views.readers.dose import dose_of_distractors
@@ -133,7 +134,8 @@ def by_depth(view: View, ask: Ask) -> Blocks:
     }
     yield Answer(sentence, caveats=caveats(depths, *reading.rules) | more)
     yield Cards(cards(depths.row(0, named=True), reading.rules.delta, reading.rules.epsilon))
-    colours = theme.colours_for(depths[line].unique().sort())
+    lines = depths[line].unique().sort().to_list()
+    colours = colours_of(view, lines) if line == "name" else theme.colours_for(lines)
     unit = cost_unit(view.table)
     drawn = charts.by_depth(rows, depths, colours, panel=panel, line=line, x=x, said=unit)
     yield Chart(drawn, "readers", sentence)
@@ -207,7 +209,7 @@ def joint_k(view: View, ask: Ask) -> Blocks:
     usual = unlike["name"].head(3).to_list()
     names = ask.stacks(there, view.decision, "answered", usual=usual, most=6)
     drawn = table.filter(pl.col("name").is_in(names))
-    yield Chart(joint.joint_chart(drawn, theme.colours_for(names), view.quality, said), "joint", sentence)
+    yield Chart(joint.joint_chart(drawn, colours_of(view, names), view.quality, said), "joint", sentence)
     yield Table(rows, CHEAPEST)
     yield Fold("Every k", [Table(table, JOINT)])
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from core.errors import ClqError
+from core.errors import ClqError, UnknownNameError
 from core.importers import FORMATS, Import, Offered, Options, Progress, load
 from core.importers.base import merged
 from core.importers.own_ids import own_words
@@ -193,11 +193,22 @@ def read_into(
             note = f"It goes into {shown(into)}, whose queries it names; or name another (--collection)."
             imported = replace(imported, notes=(*imported.notes, note))
     imported = with_chunkings(snapshot, imported)
+    _require_collections(imported, snapshot)
     if by == "ids":
         return imported
     from core.work.imports.placing import with_places  # noqa: PLC0415 - half a second, for the engines
 
     return with_places(snapshot, imported, by)
+
+
+def _require_collections(imported: Import, snapshot: Snapshot) -> None:
+    """Refuse golden sets of a collection that neither the files nor the store have; name the files."""
+    there = snapshot.with_deleted().collections(parts=True)["collection_id"]
+    known = {*there, *(collection.collection_id for collection in imported.collections)}
+    for golden_set in imported.golden_sets:
+        if golden_set.collection_id not in known:
+            files = ", ".join(file.name for file in imported.detected)
+            raise UnknownNameError("collection", golden_set.collection_id, known, where=shown(files, 200))
 
 
 def elsewhere(snapshot: Snapshot, imported: Import, into: str | None = None) -> tuple[Placeable, ...]:

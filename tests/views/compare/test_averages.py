@@ -14,7 +14,6 @@ from core.errors import InputError
 from core.store import Snapshot
 from core.views.compare import changes, words
 from core.views.compare.charts import LABELLED, forest, scatter
-from core.views.theme import colours_for
 from tests.stores import HOSTILE
 from tests.views.compare.test_page import AT_2, QUICK, closer, scored, snapshot
 from tests.views.made import LAB, stacks, table
@@ -106,11 +105,11 @@ def test_a_forest_is_labelled_while_there_is_room(snapshot: Snapshot):
 
 def test_queries_with_the_same_scores_share_a_mark(snapshot: Snapshot):
     rows = closer(snapshot, "good", "fair").queries
-    fig = scatter(rows, ("good", "fair"), AT_2, 0.01, ("B", "A"))
+    fig = scatter(rows, {"good": "blue", "fair": "red"}, AT_2, 0.01, ("B", "A"))
     marks = {trace.name: trace for trace in fig.data}
     assert set(marks) == {"tie (3)", "B better (3)"}
     lost = marks["B better (3)"]
-    assert lost.marker.color == colours_for(("fair", "good"))["good"]
+    assert lost.marker.color == "blue"
     assert rows["query_id"][int(lost.customdata[0, 0])] == "q4"
     tie = marks["tie (3)"]
     assert (tie.x.tolist(), tie.y.tolist()) == ([1.0], [1.0])

@@ -252,7 +252,7 @@ def test_a_measure_that_applies_nowhere(tmp_path: Path):
     assert looked.queries["outcome"].is_null().all()
     assert looked.tags.is_empty()
     assert forest(rows, ["x"], "difference").data[0].type == "bar"
-    assert len(scatter(looked.queries, ("one", "other"), AT_2, 0.01, ("A", "B")).data) == 0
+    assert len(scatter(looked.queries, {"one": "blue", "other": "red"}, AT_2, 0.01, ("A", "B")).data) == 0
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_one_query_says_what_the_table_says(tmp_path: Path, bare: str) -> None:
 
 def test_bars(snapshot: Snapshot) -> None:
     table = queries.query_table(snapshot, SCOPE, AT_2, "b", "a")
-    drawn = bars(queries.ordered(table, "worst first"), AT_2, ("B",), selected="q1")
+    drawn = bars(queries.ordered(table, "worst first"), AT_2, {"B": "blue"}, selected="q1")
     assert drawn is not None
     assert drawn.drawn["query_id"].to_list() == ["q6", "q1", "q2"], "what is not ranked has no bar"
     marks = {trace.name: trace for trace in drawn.figure.data}
@@ -113,10 +113,13 @@ def test_bars(snapshot: Snapshot) -> None:
     ]
     assert "&lt;img" in marks["at least half of the best reachable"].hovertext[1]
     assert drawn.figure.layout.annotations[0].x == 1
-    against = bars(table, AT_2, ("B", "A"))
+    against = bars(table, AT_2, {"B": "blue", "A": "red"})
     assert against is not None
-    assert {trace.name for trace in against.figure.data} == {"B better", "A better", "tie"}
-    assert bars(table.filter(pl.col("query_id") == "q3"), AT_2, ("B",)) is None
+    assert [(trace.name, trace.marker.color) for trace in against.figure.data][:2] == [
+        ("B better (1)", "blue"),
+        ("A better (1)", "red"),
+    ]
+    assert bars(table.filter(pl.col("query_id") == "q3"), AT_2, {"B": "blue"}) is None
 
 
 def test_bars_keep_both_ends_of_many(snapshot: Snapshot) -> None:
@@ -125,7 +128,7 @@ def test_bars_keep_both_ends_of_many(snapshot: Snapshot) -> None:
         pl.format("q{}", pl.int_range(pl.len())).alias("query_id"),
         (pl.int_range(pl.len()) / 1000).alias("score"),
     )
-    drawn = bars(many, AT_2, ("B",))
+    drawn = bars(many, AT_2, {"B": "blue"})
     assert drawn is not None
     assert drawn.drawn.height == BARS
     assert (drawn.drawn["score"].min(), drawn.drawn["score"].max()) == (0.0, 0.999)

@@ -53,6 +53,17 @@ def test_a_problem_is_part_of_the_plan(tmp_path: Path, content: bytes):
     assert "bad.run" in str(plan.problem)
 
 
+@pytest.mark.parametrize("collections", [(), ("docs",), ("docs", "shops")])
+def test_a_judging_sheet_of_an_unknown_collection_is_named(tmp_path: Path, collections: tuple[str, ...]):
+    sheet = tmp_path / "anne.csv"
+    sheet.write_text("collection,queue,judge,query_id,passage_id,grade,note\nshop,1,Anne,q1,p1,5,\n")
+    for name in collections:
+        Lab(name).ask({name: "text"}).write(tmp_path / "store")
+    problem = imports.plan([sheet], Options(), Store(tmp_path / "store").read()).problem
+    assert str(problem).startswith("anne.csv: No collection 'shop'. ")
+    assert all(name in str(problem) for name in collections)
+
+
 @pytest.mark.slow
 def test_bringing_writes_once(files: list[Path], tmp_path: Path):
     store = Store(tmp_path / "store")

@@ -1,0 +1,31 @@
+"""How stacks look in charts: one colour and one label in every chart of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from core.analysis.workspace.view import View
+from core.decide.pareto import frontier_rows
+from core.views import text, theme
+from core.views.ask import usual_stacks
+
+_LONGEST = 46  # characters of a label
+
+
+def colours_of(view: View, names: Sequence[str]) -> dict[str, str]:
+    """Return the colour of some stacks, which charts of the same view share.
+
+    The stacks that pages show first (chosen, runner-up, running today, frontier) have different colours. Any
+    other has its own, or the next one where a stack beside it has that.
+    """
+    table = view.table
+    rows = [*([] if view.running_row is None else [view.running_row]), *frontier_rows(table, view.decision)]
+    first = [*usual_stacks(table, view.decision), *(str(table["name"][row]) for row in rows)]
+    of_view = theme.colours_for(list(dict.fromkeys(first))[: len(theme.OKABE_ITO)])
+    return theme.colours_for(names, {name: of_view[name] for name in names if name in of_view})
+
+
+def labels_of(names: Iterable[str]) -> dict[str, str]:
+    """Return the label of each stack in a legend, safe for Plotly; names that are cut stay unlike."""
+    names = list(names)
+    return dict(zip(names, map(text.escape, text.unlike(names, _LONGEST)), strict=True))
