@@ -112,6 +112,14 @@ TABLES: Mapping[str, pl.Schema] = {
     # The group that a question comes from, which is the unit of resampling. kind: one of
     # `core.records.GROUPS`.
     "clusters": schema("collection_id query_id kind cluster"),
+    # What is known of a passage, or of the document that passages were cut from, beside its text: a JSON
+    # object of fields, which filters ask about (`core.filters`).
+    "passage_metadata": schema("collection_id passage_id metadata"),
+    # Which passages the asker of a question may see: a filter as canonical JSON.
+    "query_filters": schema("collection_id query_id filter"),
+    # What is declared about a field of the metadata. kind: a type of `core.filters.Kind`, null = found from
+    # the values; permission: it says what an asker may see, so that no stack that leaks is shipped.
+    "fields": schema("collection_id field kind permission:bool"),
     # Facts of a good answer to a question, and their support: a row for each passage that supports one, fully
     # or in part; an unsupported one has a row without a passage. nugget: 0 to 63.
     "nuggets": schema("golden_set_id query_id nugget:int16 text vital:bool passage_id support:float judge"),

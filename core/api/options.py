@@ -69,6 +69,7 @@ class Importing(TypedDict, total=False):
     tie_order: TieOrder
     strip: Mapping[str, str]
     own_ids: OwnIds
+    permissions: frozenset[str]
     skip: frozenset[str]
 
 

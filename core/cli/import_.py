@@ -191,6 +191,12 @@ def run(
         OwnIds,
         typer.Option(help="What becomes of a passage with the id of the query that it is ranked for."),
     ] = "keep",
+    permission: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Field of the passages' metadata that says what an asker may see; may be repeated."
+        ),
+    ] = None,
     unmatched: Annotated[
         Unmatched,
         typer.Option(
@@ -245,6 +251,7 @@ def run(
         strip=patterns(strip or []),
         tie_order=tie_order,
         own_ids=own_ids,
+        permissions=frozenset(permission or []),
     )
     note = shown(", ".join(path.name for path in paths), 200)
     most = _MOST_RUNS if form is Format.TABLE else None

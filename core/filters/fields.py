@@ -13,8 +13,6 @@ from typing import Any
 
 import polars as pl
 
-from core.errors import InputError
-
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
 
 
@@ -140,9 +138,6 @@ def fields_of(
         metadata: One object per passage, in the order that the rows get; None = nothing is known.
         declared: The types of fields where they are declared.
         names: The fields that are wanted; None = all. One that no passage has gets no column.
-
-    Raises:
-        InputError: If a field is declared as a type that none of its values has.
     """
     columns: dict[str, list[object]] = {}
     for row, of_passage in enumerate(metadata):
@@ -162,12 +157,6 @@ def _typed(name: str, values: list[object], declared: Kind | None) -> pl.Series 
     if kind is None:
         return None
     read = [as_kind(value, kind) for value in values]
-    if declared and all(value is None for value in read):
-        raise InputError(
-            f"The field {name!r} is declared as {declared.value}, and none of its values is one.",
-            where=name,
-            do="Declare another type, or leave it out: it is then found from the values.",
-        )
     return pl.Series(name, read, dtype=_DTYPES[kind], strict=False)
 
 

@@ -65,6 +65,8 @@ class Options:
     # What to strip from ids ("queries", "passages") before they are used: "doc-*" keeps what the star stands
     # for
     strip: Mapping[str, str] = field(default_factory=dict)
+    # Fields of metadata that say what an asker may see
+    permissions: frozenset[str] = frozenset()
     own_ids: OwnIds = "keep"  # "drop": a passage with the id of its query is left out of that ranking
     # Names of files and folders, as in `preview`, that are left out
     skip: frozenset[str] = frozenset()

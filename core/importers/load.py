@@ -14,6 +14,7 @@ import polars as pl
 from core.errors import ClqError, InputError, UnknownNameError
 from core.importers.base import ACCEPTED, Detected, Format, Import, LeftOut, Look, Options, merged
 from core.importers.formats import FORMATS, PLUGGED
+from core.importers.formats.filters import with_permissions
 from core.importers.formats.spans.placing import with_brought
 from core.importers.own_ids import without_own
 from core.importers.ranged import as_declared
@@ -100,7 +101,8 @@ def load(
         parts += [_read(format_, matches, options) for format_ in FORMATS if not format_.needs_documents]
         options = with_brought(options, merged(parts))
         parts += [_read(format_, matches, options) for format_ in FORMATS if format_.needs_documents]
-    imported = apart(without_own(stripped(merged(parts), options.strip), options.own_ids), options)
+    imported = with_permissions(merged(parts), options)
+    imported = apart(without_own(stripped(imported, options.strip), options.own_ids), options)
     refuse_unknown(options.without, imported.reports)
     _refuse_twice(
         [golden_set.golden_set_id for golden_set in imported.golden_sets], "golden set", "--golden-set"

@@ -29,7 +29,8 @@ ID_COLUMNS: Mapping[str, str] = {"queries": "query_id", "passages": "passage_id"
 """Kind of ids that can be stripped → their column."""
 _OF_PAGE = re.compile(r"table \d+ \(line ")  # Tables of a page, as named by `read.markdown`
 REPEATED = "passages that a list repeats: the first place counts"
-_OWN = {"queries", "passages", "chunks"}  # Tables that define the ids of a collection
+# Tables that define the ids of a collection, or say more of them
+_OWN = {"queries", "passages", "chunks", "passage_metadata", "query_filters"}
 _ID_CHARACTERS, _HASH_DIGITS = 60, 8
 _PLAIN = re.compile(r"(?![.-])[\w.-]+( [\w.-]+)*(?<![.-])")
 _DERIVED = re.compile(rf"[\w.-]+~[0-9a-f]{{{_HASH_DIGITS}}}")

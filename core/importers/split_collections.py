@@ -20,7 +20,11 @@ from core.records import Collection, GoldenSet
 from core.tables import altered
 
 _PAIR = ("query_id", "passage_id")
-_OF_COLLECTIONS = {"queries", "passages", "chunks", "gold_answers", "clusters"}
+_OF_COLLECTIONS = {"queries", "passages", "chunks", "gold_answers", "clusters"} | {
+    "passage_metadata",
+    "query_filters",
+    "fields",
+}
 """Tables that define what a collection holds; if present, everything belongs to that collection."""
 _TOP = 10
 _ALIKE = 0.1  # Share of common pairs, relative to the smaller one, in golden sets of one collection

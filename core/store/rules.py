@@ -16,6 +16,7 @@ import polars as pl
 
 from core.answers import EARLIER, KEY, MODES
 from core.errors import InputError, UnknownNameError
+from core.filters import Kind
 from core.records import Basis
 from core.tables import NUGGETS, TABLES, Frame
 
@@ -116,6 +117,13 @@ RULES: Mapping[str, Rules] = {
     "answer_scores": _rules(f"{_KEY} scorer judge", "run_id scorer value", checks={"k": _COUNT}, grows=True),
     "gold_answers": _rules("collection_id query_id answer", "collection_id query_id answer"),
     "clusters": _rules("collection_id query_id kind", "collection_id query_id kind cluster", grows=True),
+    "passage_metadata": _rules("collection_id passage_id", "collection_id passage_id metadata"),
+    "query_filters": _rules("collection_id query_id", "collection_id query_id filter"),
+    "fields": _rules(
+        "collection_id field",
+        "collection_id field permission",
+        checks={"kind": (f"{{0}} IN {tuple(kind.value for kind in Kind)}", "{0} is unknown")},
+    ),
     "diagnostics": _rules(_DIAGNOSED, "collection_id diagnosis condition measure value"),
     "chunks": _rules("collection_id passage_id", "collection_id passage_id source start_char end_char"),
     "spans": _rules(_SPAN, f"{_SPAN} grade"),

@@ -61,8 +61,7 @@ def test_types_are_those_of_most_values_and_can_be_declared():
     mixed = [{"date": "2025-01-01"}, {"date": "soon"}]
     assert kinds(fields_of(mixed))["date"] is Kind.TEXT
     assert fields_of(mixed, {"date": Kind.DATE})["date"].null_count() == 1
-    with pytest.raises(InputError, match="declared as number, and none of its values is one"):
-        fields_of(mixed, {"date": Kind.NUMBER})
+    assert fields_of(mixed, {"date": Kind.NUMBER})["date"].null_count() == 2
     assert fields_of(PASSAGES, names=["lang", "x"]).columns == ["lang"]
 
 

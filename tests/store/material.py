@@ -153,6 +153,21 @@ def small() -> Batch:
                 "gold_answers",
                 {"collection_id": ["corpus"] * 2, "query_id": ["q1"] * 2, "answer": ["1", "One"]},
             ),
+            "passage_metadata": frame(
+                "passage_metadata",
+                {
+                    "collection_id": ["corpus"] * 2,
+                    "passage_id": ["p1", "p2"],
+                    "metadata": ['{"tenant":"a"}', '{"tenant":"b"}'],
+                },
+            ),
+            "query_filters": frame(
+                "query_filters",
+                {"collection_id": ["corpus"], "query_id": ["q9"], "filter": ['{"tenant":"a"}']},
+            ),
+            "fields": frame(
+                "fields", {"collection_id": ["corpus"], "field": ["tenant"], "permission": [True]}
+            ),
             "clusters": frame(
                 "clusters",
                 {

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.answers import MODES
+from core.filters import Kind
 from core.records import Basis, Batch
 from core.store import Store
 from core.store.rules import RULES
@@ -69,6 +70,8 @@ _OF_TABLE = {
     ("rankings", "stage"): st.sampled_from(["pool", "final"]),
     ("gradings", "grade"): st.none() | st.integers(1, 5),
     ("orders", "score"): _FINITE,
+    ("fields", "permission"): st.booleans(),
+    ("fields", "kind"): st.none() | st.sampled_from(list(Kind)),
     ("criteria", "weight"): _FINITE,
     ("ratings", "rating"): _FINITE,
 }
@@ -103,6 +106,9 @@ _READ = {
     "answers": lambda snapshot: snapshot.answers(["a", "b"]),
     "answer_scores": lambda snapshot: snapshot.answer_scores(["a", "b"]),
     "nuggets": lambda snapshot: snapshot.nuggets("gold"),
+    "passage_metadata": lambda snapshot: snapshot.passage_metadata("corpus"),
+    "query_filters": lambda snapshot: snapshot.query_filters("corpus"),
+    "fields": lambda snapshot: snapshot.fields("corpus"),
     "clusters": lambda snapshot: snapshot.clusters("corpus"),
     "gold_answers": lambda snapshot: snapshot.gold_answers("corpus"),
     "chunks": lambda snapshot: snapshot.chunks("corpus"),

@@ -10,6 +10,7 @@ from core.importers.formats.beir import Beir
 from core.importers.formats.deepeval import DeepEval
 from core.importers.formats.evaluated import Evaluated
 from core.importers.formats.excel import Excel
+from core.importers.formats.filters import Filters
 from core.importers.formats.judging_sheet import JudgingSheet
 from core.importers.formats.lists.answers import MtRag, RagChecker, TruLens
 from core.importers.formats.lists.quepid import Quepid
@@ -62,6 +63,7 @@ _OWN: tuple[Format, ...] = (
     Topics(),
     JudgedSpans(),
     JudgingSheet(),
+    Filters(),
     Quepid(),
     QueryRows(),
     RagChecker(),

@@ -11,6 +11,7 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers.base import Format, Import, Options, counted, merged
+from core.importers.formats.filters import FILTER, filters_of, metadata_of
 from core.importers.judgements import golden_set, said_by_name
 from core.importers.read.jsons import outline
 from core.importers.read.member import Archive, Member, head_lines, members_of
@@ -20,7 +21,7 @@ from core.importers.report import TAKEN, Parts
 from core.importers.runs import collection_frames, collection_of
 
 _HEADER = ["query-id", "corpus-id", "score"]
-_FIELDS = {"_id": pl.String, "title": pl.String, "text": pl.String, "metadata": pl.String}
+_FIELDS = dict.fromkeys(("_id", "title", "text", "metadata", FILTER), pl.String)
 _SOURCES = ("source", "url", "doc_id", "document")
 _TAG_LENGTH = 80
 _NAMED = {"queries": "quer(y|ies)|question|topic", "corpus": "corpus|passage|doc"}
@@ -44,15 +45,17 @@ class Beir(Format):
     """A collection with its queries and judgements."""
 
     name, title = "beir", "BEIR collection"
-    takes = dict.fromkeys(("passages", "queries", "judgements"), "")
+    takes = dict.fromkeys(("passages", "queries", "judgements", "passage_metadata", "query_filters"), "")
     recognised = "A file of it, or a folder that holds one"
     names_collection, mixed = 3, True
     known = {
         "corpus": {
-            **dict.fromkeys(("_id", "text", "title", *(f"metadata.{key}" for key in _SOURCES)), TAKEN),
-            "metadata": "not stored",
+            **dict.fromkeys(("_id", "text", "title", "metadata"), TAKEN),
         },
-        "queries": {"_id": TAKEN, "text": TAKEN, "metadata": TAKEN, "title": "a query is its text"},
+        "queries": {
+            **dict.fromkeys(("_id", "text", "metadata", FILTER), TAKEN),
+            "title": "a query is its text",
+        },
         "qrels": dict.fromkeys(_HEADER, TAKEN),
     }
 
@@ -135,7 +138,8 @@ def _passages(member: Member, options: Options) -> Import:
     )
     empty = rows.filter(pl.col("text").str.strip_chars() == "").height
     notes = [f"{member.name}: {empty} passages have no text but are kept."] if empty else []
-    return Import(frames=collection_frames(options, passages=passages), notes=tuple(notes))
+    own = Import(frames=collection_frames(options, passages=passages), notes=tuple(notes))
+    return merged([own, metadata_of(rows["_id"], rows["metadata"], options)])
 
 
 def _queries(member: Member, options: Options) -> Import:
@@ -147,7 +151,8 @@ def _queries(member: Member, options: Options) -> Import:
         pl.Series("tags", [tags for tags, _ in tagged], dtype=pl.List(pl.String)),
     )
     left = {"metadata of queries that is not a short text": sum(count for _, count in tagged)}
-    return Import(frames=collection_frames(options, queries), left_out=counted(left, member.name))
+    own = Import(frames=collection_frames(options, queries), left_out=counted(left, member.name))
+    return merged([own, filters_of(rows["_id"], rows[FILTER], rows["line"], member.name, options)])
 
 
 def _tags(metadata: str | None) -> tuple[list[str], int]:

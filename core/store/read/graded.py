@@ -81,7 +81,7 @@ def forget() -> None:
 
 
 def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth: int | None) -> Graded:
-    goldens = [judged(group.golden_set_id, group.judgements) for group in groups]
+    goldens = [judged(group.golden_set_id, group.judgements, group.filtered) for group in groups]
     axes = Axes.of(run_ids, goldens)
     unjudged = np.zeros(len(run_ids), dtype=np.int32)
     by_group: list[dict[Filed, Lists]] = []
@@ -258,7 +258,7 @@ def _join_sources(
     stage: str,
     depth: int,
 ) -> Sourced:
-    goldens = [judged(group.golden_set_id, group.judgements) for group in groups]
+    goldens = [judged(group.golden_set_id, group.judgements, group.filtered) for group in groups]
     axes = Axes.of(run_ids, goldens)
     codes = np.full((*axes.shape, depth), -1, dtype=np.int32)
     best = np.full(codes.shape, EMPTY, dtype=np.int8)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
 
+from core.store.read.access import ALLOWED, UNFILTERED, Filtered, access
 from core.store.read.codes import STAGES, Coded, Filed, coded
 
 Five = tuple[float, float, float, float, float]
@@ -31,8 +33,40 @@ class Judged:
 
 
 @lru_cache(maxsize=64)
-def judged(golden_set_id: str, judgements: Sequence[Filed]) -> Judged:
-    """Read a golden set's judgements; cached, because files of a store never change."""
+def judged(golden_set_id: str, judgements: Sequence[Filed], filtered: Filtered | None = None) -> Judged:
+    """Read a golden set's judgements; cached, because files of a store never change.
+
+    Args:
+        filtered: Where the filters of its questions are; judgements outside of them are set aside.
+    """
+    every = _judged(golden_set_id, judgements)
+    return every if filtered is None else _within(every, filtered)
+
+
+def _within(every: Judged, filtered: Filtered) -> Judged:
+    """Return the judgements of passages that the askers may see; questions left with none are left out."""
+    sizes = np.diff(every.start)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    asked = pl.Series(every.query_ids, dtype=pl.String)[query.astype(np.uint32)]
+    found = pl.Series(pl.from_arrow(every.ids), dtype=pl.String)[every.code.astype(np.uint32)]
+    states = access(filtered).states(asked, found)
+    kept = (states == ALLOWED) | (states == UNFILTERED)
+    graded = np.bincount(query[kept] * 5 + every.grade[kept] - 1, minlength=len(sizes) * 5).reshape(-1, 5)
+    left = np.flatnonzero(graded.any(axis=1))
+    counts = graded[left].astype(np.int32)
+    counts.flags.writeable = False
+    return replace(
+        every,
+        query_ids=tuple(every.query_ids[place] for place in left),
+        counts=counts,
+        start=np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64),
+        code=every.code[kept],
+        grade=every.grade[kept],
+    )
+
+
+@lru_cache(maxsize=64)
+def _judged(golden_set_id: str, judgements: Sequence[Filed]) -> Judged:
     if not judgements:
         nothing = np.zeros(0, dtype=np.int32)
         ids = pa.array([], type=pa.large_string())
@@ -93,6 +127,7 @@ class Judges:
     run_ids: tuple[str, ...]  # the runs
     rankings: tuple[Filed, ...]  # files with the runs' rankings
     judgements: tuple[Filed, ...]  # files with the golden set's judgements
+    filtered: Filtered | None = None  # where the filters of its questions are; None = there are none
 
 
 @dataclass(frozen=True, slots=True)

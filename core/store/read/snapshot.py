@@ -12,6 +12,7 @@ from core.errors import UnknownNameError
 from core.records import part_id
 from core.store.engine import EXAMINE, Params, as_store_error
 from core.store.read import graded
+from core.store.read.access import Access, Filtered, Held, access
 from core.store.read.graded import Graded, Sourced
 from core.store.read.lists import Judges
 from core.store.read.memory import Memory
@@ -219,6 +220,40 @@ class Snapshot(Revision):
         """Return the groups that the queries of a collection belong to, sorted by query."""
         return self._rows("clusters", [collection_id])
 
+    def passage_metadata(self, collection_id: str) -> pl.DataFrame:
+        """Return what is known of the passages of a collection beside their texts, as JSON."""
+        return self._rows("passage_metadata", [collection_id])
+
+    def query_filters(self, collection_id: str) -> pl.DataFrame:
+        """Return the filters of the questions of a collection, as canonical JSON."""
+        return self._rows("query_filters", [collection_id])
+
+    def fields(self, collection_id: str) -> pl.DataFrame:
+        """Return what is declared about fields of the metadata of a collection."""
+        return self._rows("fields", [collection_id])
+
+    def access(self, collection_id: str) -> Access | None:
+        """Return what askers may see of a collection, or of its part with chunks; None without filters."""
+        filtered = self._filtered(collection_id)
+        with as_store_error("reading", self._root, EXAMINE):
+            return None if filtered is None else access(filtered)
+
+    def _filtered(self, collection_id: str) -> Filtered | None:
+        """Return where the filters of a collection's questions are; None if they have none."""
+        if self._held("query_filters").is_empty():
+            return None
+        parts = self.collections(parts=True).filter(collection_id=collection_id)["part_of"].drop_nulls()
+        whole = str(parts[0]) if parts.len() else collection_id
+
+        def held(table: str, name: str) -> Held:
+            return Held(name, tuple(self._files(table, [name])))
+
+        filters = held("query_filters", whole)
+        if not filters.files:
+            return None
+        known = tuple(held("passage_metadata", name) for name in dict.fromkeys((collection_id, whole)))
+        return Filtered(filters, held("fields", whole), known, held("passages", collection_id))
+
     def diagnostics(self, collection_ids: Sequence[str]) -> pl.DataFrame:
         """Return figures of diagnoses of embedders, sorted by collection, embedder and run."""
         return self._rows("diagnostics", collection_ids)
@@ -283,10 +318,23 @@ class Snapshot(Revision):
         for run_id, name in self.judging(asked, golden_set_id).items():
             together.setdefault((name, searched.get(run_id, "")), []).append(run_id)
         groups = [
-            Judges(name, tuple(runs), self._filed("rankings", runs), self._filed("judgements", [name]))
+            Judges(
+                name,
+                tuple(runs),
+                self._filed("rankings", runs),
+                self._filed("judgements", [name]),
+                self._filtered_for(name),
+            )
             for (name, _), runs in (together or {(golden_set_id, ""): []}).items()
         ]
         return asked, groups
+
+    def _filtered_for(self, golden_set_id: str) -> Filtered | None:
+        """Return where the filters of the questions of a golden set are."""
+        if self._held("query_filters").is_empty():
+            return None
+        own = self.golden_sets(parts=True).filter(golden_set_id=golden_set_id)["collection_id"]
+        return self._filtered(str(own[0])) if own.len() else None
 
     def searched(self, run_ids: Sequence[str]) -> dict[str, str]:
         """Return each run's collection of ranked passages: its own, or the part with its chunks."""

@@ -257,6 +257,7 @@ def _flags(options: Options) -> list[str]:
     flags = [f"{name}={value}" for name, value in given.items() if value]
     flags += ["--all-tasks"] * options.all_tasks
     flags += ["--own-ids=drop"] * (options.own_ids == "drop")
+    flags += [f"--permission={name}" for name in sorted(options.permissions)]
     flags += [f"--as={name}={format_}" for name, format_ in options.formats.items()]
     flags += [f"--skip={name}" for name in sorted(options.skip)]
     flags += [f"--strip={what}={pattern}" for what, pattern in options.strip.items()]

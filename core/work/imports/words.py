@@ -62,6 +62,9 @@ _TABLES: Mapping[str, tuple[str, str]] = {
     "answers": ("answer", "answers"),
     "answer_scores": ("score of an answer", "scores of answers"),
     "gold_answers": ("right answer", "right answers"),
+    "passage_metadata": ("passage with metadata", "passages with metadata"),
+    "query_filters": ("filter of a question", "filters of questions"),
+    "fields": ("declared field", "declared fields"),
     "clusters": ("group of a question", "groups of questions"),
     "diagnostics": ("figure of a diagnosis", "figures of diagnoses"),
 }

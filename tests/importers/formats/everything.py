@@ -141,6 +141,13 @@ def everything() -> Batch:
                     "judge": ["nuggetizer"],
                 },
             ),
+            "passage_metadata": frame(
+                "passage_metadata", [{"collection_id": "c", "passage_id": "p", "metadata": '{"t":"=1"}'}]
+            ),
+            "query_filters": frame(
+                "query_filters", [{"collection_id": "c", "query_id": "q", "filter": '{"u":"=1"}'}]
+            ),
+            "fields": frame("fields", [{"collection_id": "c", "field": "t", "permission": True}]),
             "clusters": frame(
                 "clusters",
                 [{"collection_id": "c", "query_id": "q", "kind": "session", "cluster": "s"}],

@@ -41,6 +41,7 @@ def test_folder_zip_and_loose_files_are_the_same_collection(folder):
             "collections": 1,
             "golden sets": 1,
             "judgements": 2,
+            "passage_metadata": 1,
             "passages": 2,
             "queries": 2,
         }
@@ -70,7 +71,7 @@ def test_texts_titles_tags_and_sources():
 
 
 def test_parts_alone():
-    assert read(up("a", CORPUS)).taken == {"collections": 1, "passages": 2}
+    assert read(up("a", CORPUS)).taken == {"collections": 1, "passage_metadata": 1, "passages": 2}
     assert read(up("a", QUERIES)).taken == {"collections": 1, "queries": 2}
     assert read(up("a", QRELS)).taken == {"collections": 1, "golden sets": 1, "judgements": 2}
     assert (
