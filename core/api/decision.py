@@ -136,18 +136,9 @@ class Decision(Shown):
     @property
     def figure(self) -> go.Figure:
         """The chart of page Decision: latency and quality, the limits, the frontier."""
-        from core.views.decision.chart import pareto  # noqa: PLC0415
+        from core.views.decision.chart import pareto_of  # noqa: PLC0415
 
-        view, verdict = self.view, self.verdict
-        drawn = pareto(
-            verdict.table,
-            verdict.decision,
-            view.constraints,
-            quality=view.quality,
-            latency=view.latency,
-            today=view.incumbent,
-        )
-        return drawn.figure
+        return pareto_of(self.view).figure
 
     @property
     def data(self) -> dict[str, Any]:

@@ -34,14 +34,15 @@ from core.store import Snapshot
 from core.work.imports.background import ChangedError, Choice, as_sentence, offers
 from core.work.imports.imports import (
     REPORT,
+    Landed,
     begins,
-    bring,
     came,
     collection_of,
     described,
     elsewhere,
     format_table,
     knowing,
+    land,
     read_into,
     report,
 )
@@ -268,17 +269,16 @@ def run(
             emit(pl.concat([report(imported, "would take", new, most=most), seen]), form)
             return
 
-        def write(choice: Choice | None) -> tuple[bool, str]:
-            return bring(
+        def write(choice: Choice | None) -> Landed:
+            return land(
                 store, imported, note, waiting, choice=choice, unmatched=unmatched, on_step=progress.step
             )
 
-        fresh, sentence = _written(write, if_changed)
+        done = _written(write, if_changed)
         if isinstance(tell, InFile):
-            tell.done(imported, fresh=fresh, sentence=sentence)
-    emit(
-        pl.concat([report(imported, "taken" if fresh else "known already", sentence, most=most), seen]), form
-    )
+            tell.done(imported, fresh=done.fresh, sentence=done.said)
+    taken = "taken" if done.fresh else "known already"
+    emit(pl.concat([report(imported, taken, done.said, most=most), seen]), form)
 
 
 def _seen(snapshot: Snapshot, imported: Import, *, named: bool, unmatched: Unmatched) -> pl.DataFrame:
@@ -303,7 +303,7 @@ def _elsewhere(snapshot: Snapshot, imported: Import) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=REPORT, orient="row")
 
 
-def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChanged) -> tuple[bool, str]:
+def _written(write: Callable[[Choice | None], Landed], wanted: IfChanged) -> Landed:
     """Write, treating existing things with other content as the user wants."""
     try:
         return write(_DECIDED.get(wanted))

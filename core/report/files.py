@@ -26,7 +26,7 @@ from core.report.render import Chart
 from core.report.tables import Data
 from core.report.words import DEFAULTS, context, named, narrowed, question
 from core.views import link, theme
-from core.views.decision.chart import pareto
+from core.views.decision.chart import pareto_of
 
 RUNS_NAMED = 20  # Maximum chosen runs named one by one in a command; with more there is no command
 ENDINGS = (".html", ".md", ".json")  # File extensions of a record
@@ -56,7 +56,7 @@ def snapshot_file(view: View, verdict: Verdict, *, address: str, made_at: dateti
     filled = context(data, f"Snapshot of {name}", f"Snapshot: {name}")
     more, charts = snapshot.parts(view, verdict)
     tables = {**filled.pop("tables"), "every": snapshot.every_stack(view, verdict)}
-    charts = {"pareto": _pareto(view, verdict, data), **charts}
+    charts = {"pareto": _pareto(view, data), **charts}
     return render.html("snapshot.j2", charts, tables=tables, **filled, **more)
 
 
@@ -64,21 +64,13 @@ def _name(data: Data) -> str:
     return str(data["workspace"]["name"] or data["collection"])
 
 
-def _pareto(view: View, verdict: Verdict, data: Data) -> Chart:
+def _pareto(view: View, data: Data) -> Chart:
     """Return the Pareto chart of a view."""
-    drawn = pareto(
-        verdict.table,
-        verdict.decision,
-        view.constraints,
-        quality=view.quality,
-        latency=view.latency,
-        today=view.incumbent,
-    )
     caption = (
         f"{theme.best_corner(higher=view.quality.higher_is_better)} The line is the frontier of what the "
         "limits allow; dimmed stacks break a limit. The ring marks the chosen stack."
     )
-    return Chart(drawn.figure, data["answer"]["sentence"], caption)
+    return Chart(pareto_of(view).figure, data["answer"]["sentence"], caption)
 
 
 def pinned_link(view: View, dashboard: str) -> str:

@@ -60,12 +60,12 @@ def write(imported: Import, names: Sequence[str], unmatched: Unmatched, choice: 
     """Write an import, and show the outcome in the next script run."""
     access.require()
     with st.spinner("Writing…", show_time=True):
-        fresh, sentence = imports.bring(
+        done = imports.land(
             cache.store(), imported, ", ".join(names)[:200], choice=choice, unmatched=unmatched
         )
     finished(
-        fresh=fresh,
-        said=sentence,
+        fresh=done.fresh,
+        said=done.said,
         more=words.summary(imported),
         collection=imports.collection_of(imported),
         came=imports.came(imported),

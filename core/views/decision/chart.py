@@ -24,6 +24,7 @@ from core.analysis.identical import identical, kept, merged
 from core.analysis.status import marked, ordered
 from core.analysis.workspace.beside import measure_of
 from core.analysis.workspace.scope import Latency, Quality
+from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import Constraints, Decision
@@ -144,6 +145,22 @@ def pareto(
         axes=decision.axes,
         required=tuple(axis for axis in decision.required if axis.compared),
     )
+
+
+def pareto_of(
+    view: View,
+    across: Axis = LATENCY,
+    *,
+    colour: str = "cost",
+    size: str = "same",
+    weak: bool = False,
+    selected: str | None = None,
+) -> ParetoView:
+    """Draw the stacks of a view, with its decision and limits; arguments as in `pareto`."""
+    return pareto(
+        view.table, view.decision, view.constraints, quality=view.quality, latency=view.latency,
+        across=across, colour=colour, size=size, weak=weak, selected=selected, today=view.incumbent,
+    )  # fmt: skip
 
 
 def _placed(rows: pl.DataFrame, across: Axis) -> pl.DataFrame:

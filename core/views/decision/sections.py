@@ -17,12 +17,12 @@ from core.analysis.workspace.latencies import assumed, jitter_words
 from core.analysis.workspace.noise import noise_words
 from core.analysis.workspace.sure import drawn
 from core.analysis.workspace.view import View
-from core.decide.axes import BESIDE, COST, HARM, LATENCY, Axis
+from core.decide.axes import BESIDE, COST, HARM, LATENCY
 from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
 from core.views.decision import words
-from core.views.decision.chart import ParetoView, pareto
+from core.views.decision.chart import ParetoView, pareto_of
 from core.views.decision.marks import COLOURS, SIZES
 from core.views.decision.parallel import parallel
 from core.views.decision.ship import handed
@@ -274,7 +274,7 @@ def stacks(view: View, ask: Ask) -> Blocks:
         selected = ask.stack(view.table, view.decision, "Selected stack")
     weak = form == words.FORMS[1]
     across = VIEWS[way] or LATENCY
-    marked = view.once(_drawn, across, colour=colour, size=size, weak=weak, selected=selected)
+    marked = view.once(pareto_of, across, colour=colour, size=size, weak=weak, selected=selected)
     chosen = None if view.decision.chosen is None else view.table["run_id"][view.decision.chosen]
     clicked = None if selected == chosen else selected
     if VIEWS[way] is None:
@@ -293,16 +293,6 @@ def stacks(view: View, ask: Ask) -> Blocks:
     if not marked.undrawn.is_empty():
         unknown = f"Of unknown quality, so not on the chart: {count(marked.undrawn.height, 'stack')}."
         yield Text(unknown, "caption")
-
-
-def _drawn(
-    view: View, across: Axis, *, colour: str, size: str, weak: bool, selected: str | None
-) -> ParetoView:
-    return pareto(
-        view.table, view.decision, view.constraints, quality=view.quality, latency=view.latency,
-        across=across, colour=colour, size=size, weak=weak, selected=selected,
-        today=view.incumbent,
-    )  # fmt: skip
 
 
 def drawn_live(view: View, marked: ParetoView, note: str, band: str) -> Control:

@@ -339,21 +339,6 @@ def land(
     return Landed(fresh=True, said=said, made=settled.made, revision=after)
 
 
-def bring(
-    store: Store,
-    imported: Import,
-    note: str,
-    on_wait: Callable[[float], None] | None = None,
-    *,
-    choice: Choice | None = None,
-    unmatched: Unmatched = "refuse",
-    on_step: Callable[[str], None] = lambda _: None,
-) -> tuple[bool, str]:
-    """Write an import as `land` does; return whether anything was new, and a sentence that says so."""
-    done = land(store, imported, note, on_wait, choice=choice, unmatched=unmatched, on_step=on_step)
-    return done.fresh, done.said
-
-
 def begins(snapshot: Snapshot, imported: Import) -> str:
     """Name the workspaces that an import begins, in a sentence after a blank; "" if it begins none."""
     known = set(snapshot.collections()["collection_id"])

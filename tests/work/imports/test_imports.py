@@ -69,13 +69,13 @@ def test_bringing_writes_once(files: list[Path], tmp_path: Path):
     store = Store(tmp_path / "store")
     made = planned(files).made
     assert made is not None
-    fresh, said = imports.bring(store, made, "mine.trec")
-    assert fresh
-    assert said.startswith("Added as revision 1: ")
-    assert "3 ranked passages" in said
-    again, said = imports.bring(store, made, "mine.trec")
-    assert not again
-    assert "in the store already" in said
+    done = imports.land(store, made, "mine.trec")
+    assert done.fresh
+    assert done.said.startswith("Added as revision 1: ")
+    assert "3 ranked passages" in done.said
+    again = imports.land(store, made, "mine.trec")
+    assert not again.fresh
+    assert "in the store already" in again.said
     assert store.revision() == 1
     assert store.read().revisions()["note"].to_list() == ["mine.trec"]
 
@@ -93,7 +93,7 @@ def test_what_is_still_missing_is_named(files: list[Path], tmp_path: Path):
 
     assert missing(alone) == named
     assert missing(both) == named[1:]
-    imports.bring(store, both, "")
+    imports.land(store, both, "")
     assert missing(alone) == named[1:]
 
 
@@ -118,7 +118,7 @@ def test_where_to_look_depends_on_what_is_there(files: list[Path], tmp_path: Pat
         (both, ("decision", "headroom", "queries", "library")),
     ):
         assert made is not None
-        imports.bring(store, made, "", choice="new")
+        imports.land(store, made, "", choice="new")
         assert words.next_steps(store.read(), "corpus")[0] == pages
     assert "rankings" in words.next_steps(store.read(), "another")[1]
     assert "3 workspaces" in words.next_steps(store.read(), "corpus", 3)[1]
