@@ -104,10 +104,11 @@ class Answers:
         view = self._decided(workspace, {**limits, "move": move}).view
         said = answered(view)
         replayed = [{**each, "name": untrusted(each["name"])} for each in said["replayed"][:_REPLAYED]]
-        names = ("in_words", "incumbent", "to")
+        few, names = said["few_grades"], ("in_words", "incumbent", "to")
         return {
             **{name: number(value) if isinstance(value, float) else value for name, value in said.items()},
             **{name: said[name] and untrusted(said[name]) for name in names},
+            "few_grades": few and {**few, "in_words": untrusted(few["in_words"])},
             "replayed": [{name: each[name] for name in each if name != "spec"} for each in replayed],
             "asked": _asked(view),
             "made_of": _made_of(view),

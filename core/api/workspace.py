@@ -196,6 +196,43 @@ class Workspace(Shown):
         asked: dict[str, Any] = {"sla_ms": sla_ms, "budget": budget, "incumbent": incumbent, "move": move}
         return answered(self._view(asked))
 
+    @typed
+    def between(
+        self,
+        now: str,
+        to: str,
+        *,
+        margin: float = 0.0,
+        alike: float = 0.02,
+        by: str | None = None,
+        measure: str | None = None,
+    ) -> dict[str, Any]:
+        """Return what two stacks show differently without judgements, and what grades decide so far.
+
+        Args:
+            now: The stack that runs today.
+            to: The candidate.
+            margin: What the candidate has to be better by.
+            alike: Difference that does not matter.
+            by: A golden set, such as a model's, whose grades decide; None = those of the contest's queue.
+            measure: Its cutoff is the K that is compared; None = as `decide`.
+
+        Returns:
+            The output of `golden between --format json`: now, to, queue, standing, kinds, questions …
+
+        Raises:
+            UnknownNameError: If there is no stack or golden set of that name.
+            InputError: If the two have no question in common.
+        """
+        from core.analysis.between import between  # noqa: PLC0415
+        from core.analysis.deciding import Contest  # noqa: PLC0415
+        from core.analysis.workspace.resolve import taken  # noqa: PLC0415
+
+        view = self._view({"measure": measure})
+        ends = {"now": taken(view.table, now), "to": taken(view.table, to)}
+        contest = Contest(**ends, k=view.quality.k, margin=margin, delta=alike)
+        return between(view, contest, by).to_dict()
+
     def mark_incumbent(self, stack: str | None) -> None:
         """Mark the stack that runs today in the store, by its run or label; None = none is known."""
         from core.work.incumbent import mark, unmark  # noqa: PLC0415

@@ -174,34 +174,33 @@ def between(
     queue: Annotated[
         bool, typer.Option("--queue", help="Write down what to judge, for a judge to take in the dashboard.")
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(help="A golden set, such as a model's, whose grades decide.", show_default=False),
+    ] = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Say what two stacks show differently, and what the grades of their queue decide so far."""
-    from core.analysis.deciding import Contest, differences  # noqa: PLC0415
+    from core.analysis.between import between as compared  # noqa: PLC0415
+    from core.analysis.between import book_of  # noqa: PLC0415
+    from core.analysis.deciding import Contest  # noqa: PLC0415
     from core.analysis.workspace.resolve import taken  # noqa: PLC0415
-    from core.golden.book import Book  # noqa: PLC0415
-    from core.views.golden.between import begin, begun, stand  # noqa: PLC0415
-    from core.views.golden.judging import book_path  # noqa: PLC0415
-    from core.views.words.deciding import changed, stands  # noqa: PLC0415
+    from core.views.golden.between import begin  # noqa: PLC0415
+    from core.views.words.deciding import changed, errs, stands  # noqa: PLC0415
 
     view = question.on_page(ctx.obj)
     ends = {"now": taken(view.table, now), "to": taken(view.table, to)}
     contest = Contest(**ends, k=view.quality.k, margin=margin, delta=alike)
-    rows = differences(view.snapshot, contest)
-    book = Book(book_path(ctx.obj.store()))
     if queue:
-        begin(book, view.snapshot, view.scope, contest)
-    known = begun(book, view.snapshot, view.scope, contest)
-    standing = None if known is None else stand(book, view.snapshot, known)
+        begin(book_of(view.snapshot), view.snapshot, view.scope, contest)
+    found = compared(view, contest, by)
     if form is Format.JSON:
-        whole: dict[str, object] = {"now": now, "to": to, "queue": known and known.queue_id}
-        whole |= {"standing": standing and standing.to_dict(), "questions": rows.to_dicts()}
-        typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
+        typer.echo(escaped(json.dumps(found.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)))
         return
-    complain(" ".join(changed(rows, contest, now, to)))
-    if standing is not None:
-        complain(stands(standing))
-    emit(rows, form)
+    complain(" ".join(changed(found)))
+    if found.standing is not None:
+        complain(" ".join((stands(found.standing), errs(found))).rstrip())
+    emit(found.questions, form)
 
 
 _REFINED = RefineSettings()

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.analysis.between import begun, stand
 from core.analysis.deciding import Contest
 from core.analysis.workspace.scope import Scope
 from core.decide.axes import BESIDE, Axis
@@ -18,7 +19,7 @@ from core.ui.links import go
 from core.ui.live import pareto_chart
 from core.ui.sections import decision, leaving, library
 from core.ui.sections.judge_cards import book
-from core.views.golden.between import begin, begun, stand
+from core.views.golden.between import begin
 from core.views.golden.judging import propose
 from core.views.link import RULES
 from core.views.text import plain

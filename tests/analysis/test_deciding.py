@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.between import begun, stand
 from core.analysis.deciding import Contest, differences, draw, standing
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
@@ -15,7 +16,7 @@ from core.cli.app import app
 from core.errors import InputError
 from core.golden.book import Book
 from core.store import Snapshot, Store
-from core.views.golden.between import begin, begun, stand
+from core.views.golden.between import begin
 from core.views.golden.judging import book_path
 from tests.stores import Lab
 from tests.views.made import BOOK

@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.analysis.between import stand
 from core.bidi import strip_bidi_controls
 from core.errors import ClqError
 from core.golden.book import Book, Item, Queue
@@ -21,7 +22,6 @@ from core.ui.cache import cached
 from core.ui.pages import way
 from core.views import columns as cols
 from core.views.golden import adding, judging, soundness
-from core.views.golden.between import stand
 from core.views.golden.chunks import whole_of
 from core.views.golden.judging import Card, Opinion
 from core.views.pages import PAGES, SECTION

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 import polars as pl
@@ -27,12 +26,6 @@ def whole_of(snapshot: Snapshot, collection_id: str) -> str:
 def parts_of(snapshot: Snapshot, collection_id: str) -> list[str]:
     """Return the collections of chunks of a collection's documents."""
     return snapshot.collections(parts=True).filter(part_of=collection_id)["collection_id"].sort().to_list()
-
-
-def ranked_in(snapshot: Snapshot, run_ids: list[str], collection_id: str) -> str:
-    """Return the collection whose passages most of some runs rank: the given one, or one with its chunks."""
-    counts = Counter(snapshot.searched(run_ids).values())
-    return min(counts, key=lambda name: (-counts[name], name), default=collection_id)
 
 
 def judged_in(snapshot: Snapshot, golden_set_id: str, collection_id: str) -> str | None:

@@ -10,6 +10,7 @@ from statistics import median
 
 import polars as pl
 
+from core.analysis.between import ranked_in
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
 from core.answers import BY_PEOPLE, KEY
@@ -41,7 +42,7 @@ from core.store import Snapshot, Store
 from core.tables import TABLES
 from core.views import text
 from core.views.golden.adding import grades_in, grown
-from core.views.golden.chunks import judged_in, landed_chunks, parts_of, ranked_in, whole_of
+from core.views.golden.chunks import judged_in, landed_chunks, parts_of, whole_of
 from core.views.golden.judges import write_new
 from core.views.golden.soundness import disagreements, others_of
 

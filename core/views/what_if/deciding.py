@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
-from core.analysis.deciding import DELTA, Contest, differences
+from core.analysis.between import Between, between
+from core.analysis.deciding import DELTA, Contest
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.errors import InputError
@@ -12,7 +15,7 @@ from core.views import columns as cols
 from core.views.ask import Ask, run_of
 from core.views.blocks import Answer, Blocks, Cards, Control, Fold, Table, Text, section
 from core.views.text import percent, score
-from core.views.words.deciding import changed, mean
+from core.views.words.deciding import changed, errs, mean, stands
 
 TOO_FEW = "Two stacks with rankings are needed."
 MOST = 200  # Questions in the table
@@ -25,6 +28,14 @@ TABLE = cols.Rows(
     cols.count("only_now", "only today's", "Passages that only today's stack shows."),
     cols.count("only_to", "only candidate's", "Passages that only the candidate shows."),
 )
+KINDS = cols.Rows(
+    "kinds_changed",
+    cols.text("kind"),
+    cols.count("n", "questions"),
+    *(column for column in TABLE.columns if column.name in ("overlap", "rbo")),
+    cols.share("other_first", "another first passage"),
+)
+BY_HAND = "by hand, in cards"
 HOW = (
     "Only passages that one Top-K has and the other has not decide on Precision4+. "
     "Questions are drawn with a chance in proportion to their number. "
@@ -47,6 +58,8 @@ def few_grades(view: View, ask: Ask) -> Blocks:
     with ask.aside("What decides"):
         margin = ask.number("Better by at least", "marg", 0.0, 0.0, step=0.01)
         delta = ask.number("Alike below", "alike", DELTA, 0.0, 1.0, step=0.01)
+        sets = view.snapshot.golden_sets(view.scope.collection_id)["golden_set_id"].to_list()
+        graded = ask.listed("Grades", [BY_HAND, *sets], "gby") if sets else BY_HAND
     contest = Contest(
         now=run_of(view.table, now),
         to=run_of(view.table, to),
@@ -55,18 +68,30 @@ def few_grades(view: View, ask: Ask) -> Blocks:
         delta=DELTA if delta is None else delta,
     )
     try:
-        rows = differences(view.snapshot, contest)
+        found = between(view, contest, None if graded == BY_HAND else graded)
     except InputError as error:
         yield Answer(str(error), "")
         return
-    yield Answer(*changed(rows, contest, now, to))
+    rows = found.questions
+    yield Answer(*changed(found))
     yield Cards(_cards(rows))
-    yield Control("judge between", {"scope": view.scope, "contest": contest})
+    if found.by is None or found.standing is None:
+        yield Control("judge between", {"scope": view.scope, "contest": contest}, partial(_standing, found))
+    else:
+        yield from _standing(found)
+    if found.kinds.height:
+        yield Fold("By kind of question", (Table(found.kinds, KINDS),))
     questions = view.snapshot.queries(view.scope.collection_id).select("query_id", "text")
     said = pl.when("other_first").then(pl.lit("another")).otherwise(pl.lit("the same"))
     shown = rows.head(MOST).join(questions, on="query_id", how="left").with_columns(other_first=said)
     yield Table(TABLE.frame(shown.to_dicts()), TABLE)
     yield Fold("How it decides", (Text(HOW, "caption"),))
+
+
+def _standing(found: Between) -> Blocks:
+    """Yield what the grades decide so far."""
+    if found.standing is not None:
+        yield Text(" ".join((stands(found.standing), errs(found))).rstrip())
 
 
 def _cards(rows: pl.DataFrame) -> list[tuple[str, str, str]]:

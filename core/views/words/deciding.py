@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.analysis.deciding import Contest, Standing
+from core.analysis.between import Between
+from core.analysis.deciding import Standing
 from core.number_format import interval, signed
 from core.views import text
 
@@ -16,18 +17,25 @@ _ANSWERS = {
 }
 
 
-def changed(rows: pl.DataFrame, contest: Contest, now: str, to: str) -> tuple[str, str]:
-    """Say on how many questions another passage comes first, and how much the two Top-K share.
-
-    Args:
-        now: Name of the stack that runs today.
-        to: Name of the candidate.
-    """
-    others, alike = int(rows["other_first"].sum()), mean(rows)
-    of = f"{others:,} of {text.count(rows.height, 'question')}"
-    first = f"Moving from {now} to {to} changes the first passage on {of}."
-    shared = f"The two Top-{contest.k} share {text.percent(alike['overlap'])} of their passages"
+def changed(found: Between) -> tuple[str, str]:
+    """Say on how many questions another passage comes first, and how much the two Top-K share."""
+    rows, alike = found.questions, mean(found.questions)
+    of = f"{int(rows['other_first'].sum()):,} of {text.count(rows.height, 'question')}"
+    first = f"Moving from {found.now} to {found.to} changes the first passage on {of}."
+    shared = f"The two Top-{found.contest.k} share {text.percent(alike['overlap'])} of their passages"
     return first, f"{shared}; rank-biased overlap {text.score(alike['rbo'])}. {NOT_A_GAIN}"
+
+
+def errs(found: Between) -> str:
+    """Say how well the judge of a golden set tells useful passages; "" if its grades do not count."""
+    if found.by is None:
+        return ""
+    known = found.mistakes
+    if known is None or known.found is None or known.wrong is None:
+        return f"How often {found.by} errs is not known: no other judge grades enough of it."
+    said = f"{found.by} finds {text.percent(known.found)} of what {known.golden_set} calls useful"
+    wrong = f"{text.percent(known.wrong)} of the rest too, n = {known.passages:,}"
+    return f"{said}, {wrong}. Mistakes alike on both leave {text.percent(known.keeps)} of a true lead."
 
 
 def mean(rows: pl.DataFrame) -> dict[str, float]:
@@ -40,7 +48,7 @@ def stands(found: Standing) -> str:
     of = text.count(found.open, "question")
     if not found.done:
         return f"Nothing is decided yet: 0 of {of} judged."
-    lead = f"{signed(found.value)} {interval(*found.ends)} {found.contest.measure}"
+    lead = f"{signed(found.value)}{interval(*found.ends)} {found.contest.measure}"
     if found.answer is not None:
         said = f"Decided after {text.count(found.at or 0, 'question')}: {_ANSWERS[found.answer]}"
         return f"{said}. The candidate's lead is {lead}."

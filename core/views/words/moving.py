@@ -6,11 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core.analysis.between import decided
+from core.analysis.deciding import Standing
 from core.analysis.replaying import Replay, replays
 from core.analysis.switching import Switch, stay_or_move, switch
 from core.analysis.workspace.view import View
 from core.decide.switching import largest
 from core.number_format import interval, ms, signed, usd
+from core.views.words.deciding import stands
 
 STEP_WORDS: Mapping[str | None, str] = {
     "none": "a setting",
@@ -91,13 +94,13 @@ def payback_ends(move: Switch) -> str:
 def told(view: View) -> dict[str, Any] | None:
     """Return the answer as plain data with its line; None if no stack is marked as running today."""
     move = stay_or_move(view)
-    return None if move is None else as_data(move, view.quality.name)
+    return None if move is None else as_data(view, move)
 
 
 def answered(view: View) -> dict[str, Any]:
     """Return the output of `switch --format json`: the answer, and the fusions that could be run next."""
     found = [replay.to_dict() for replay in replays(view)]
-    return {**as_data(switch(view), view.quality.name), "replayed": found}
+    return {**as_data(view, switch(view)), "replayed": found}
 
 
 def replayed(found: Sequence[Replay]) -> str:
@@ -110,6 +113,13 @@ def replayed(found: Sequence[Replay]) -> str:
     return f"Replayed, not run: {best.name}, {held}; {signed(best.in_sample)} in sample."
 
 
-def as_data(move: Switch, measure: str) -> dict[str, Any]:
-    """Return an answer as plain data, with its line."""
-    return {**move.to_dict(), "in_words": line(move, measure)}
+def as_data(view: View, move: Switch) -> dict[str, Any]:
+    """Return an answer as plain data, with its line and what a few grades decide between the two."""
+    few = few_grades(view, move)
+    said = None if few is None else {**few.to_dict(), "in_words": stands(few)}
+    return {**move.to_dict(), "few_grades": said, "in_words": line(move, view.quality.name)}
+
+
+def few_grades(view: View, move: Switch) -> Standing | None:
+    """Return what passages judged one by one decide between the two; None if none are judged."""
+    return None if move.to is None else decided(view, str(move.now["run_id"]), str(move.to["run_id"]))
