@@ -18,7 +18,7 @@ from core.analysis.workspace.clusters import EACH, FEW_GROUPS, Groups, groups
 from core.analysis.workspace.comparable import machine
 from core.analysis.workspace.latencies import sample
 from core.analysis.workspace.query_sets import among
-from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.scope import MEAN, Latency, Percentile, Quality, Scope
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence
 from core.decide.axes import COST, LATENCY, QUALITY
 from core.decide.rules import Decision
@@ -27,7 +27,7 @@ from core.metrics import Measure
 from core.records import is_group
 from core.stats.correlation import AGREEMENT
 from core.stats.intervals import Floats, Labels, Sample
-from core.stats.latency import SHARES, inflation, quantile_gap
+from core.stats.latency import inflation, quantile_gap
 from core.stats.means import mean_interval
 from core.stats.significance import ROUNDING, Setup
 from core.store import Snapshot
@@ -203,12 +203,12 @@ def sides(
     stacks = {row["name"]: row for row in runs.iter_rows(named=True)}
     paired = {} if rows is None else {row["first"]: row for row in rows.iter_rows(named=True)}
     timed = sample(snapshot, runs.filter(pl.col("latency_ms").is_not_null()), latency)
-    one, q, rows_of_sides = stacks[names[0]], SHARES.get(latency.percentile), []
+    one, rows_of_sides = stacks[names[0]], []
     for name in names[1:]:
         other = stacks[name]
         gaps = {
             QUALITY.key: _quality(one, other, paired.get(name)),
-            LATENCY.key: _latency(one, other, timed, jitter, (q, alike)),
+            LATENCY.key: _latency(one, other, timed, jitter, (latency.percentile, alike)),
             COST.key: _cost(one, other),
         }
         rows_of_sides += [
@@ -237,7 +237,7 @@ def _quality(one: Row, other: Row, pair: Row | None) -> dict[str, Any]:
 
 
 def _latency(
-    one: Row, other: Row, timed: pl.DataFrame, jitter: float, of: tuple[float | None, Groups]
+    one: Row, other: Row, timed: pl.DataFrame, jitter: float, of: tuple[Percentile, Groups]
 ) -> dict[str, Any]:
     gap = _gap(one, other, LATENCY.column)
     if gap["difference"] is None:
@@ -250,14 +250,16 @@ def _latency(
     both = mine.join(theirs, on="query_id", suffix="_other").sort("query_id")
     notes = [] if both.height > 1 else [AVERAGES]
     if both.height > 1:
-        (q, alike), first, second = of, both["ms_other"].to_numpy(), both["ms"].to_numpy()
+        (percentile, alike), first, second = of, both["ms_other"].to_numpy(), both["ms"].to_numpy()
         labels = alike.labels(both["query_id"].to_list())
-        phi = float(np.nan_to_num(both.select("serial", "serial_other").to_numpy()).max())
+        serials = both.select(pl.col("serial_other", "serial").fill_null(0.0).max()).row(0)
         apart, low, high = (
-            _mean_gap(second - first, phi, labels) if q is None else quantile_gap(first, second, q, phi)
+            _mean_gap(second - first, max(serials), labels)
+            if percentile == MEAN
+            else quantile_gap(first, second, percentile, serials)
         )
         gap |= {"difference": apart, "low": low, "high": high, "n": both.height}
-        if labels is not None and q is None:
+        if labels is not None and percentile == MEAN:
             gap |= {"clusters": int(labels.max()) + 1, "cluster_kind": alike.kind}
     verdict = LOSSES if gap["difference"] > 0 else WINS
     if abs(gap["difference"]) <= jitter:

@@ -27,6 +27,7 @@ from core.errors import InputError
 from core.stats.intervals import quantile_ranks, too_few, weights
 from core.tables import GENERATE, schema
 
+Floats = NDArray[np.float64]
 Scope = Literal["path", "rerank"]
 SHARES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
@@ -308,25 +309,41 @@ def _reason(percentile: str, n: int) -> str | None:
 
 
 def quantile_gap(
-    first: NDArray[np.float64], second: NDArray[np.float64], q: float, phi: float = 0.0
+    first: Floats, second: Floats, percentile: str, serials: tuple[float, float] = (0.0, 0.0)
 ) -> tuple[float, float, float]:
     """Estimate the difference of two stacks' quantiles with its 95 % bootstrap interval, paired over queries.
+
+    It is widened by the larger autocorrelation of the two, but never beyond what the two stacks' own
+    intervals allow: from the lower end of the second minus the upper end of the first, and vice versa.
 
     Args:
         first: [Q], one latency per query; ms.
         second: [Q], the same queries in the same order.
-        q: 0..1.
-        phi: The larger `serial` of the two; the interval widens by the square root of its inflation.
+        percentile: A key of `SHARES`.
+        serials: The `serial` of each.
 
     Returns:
         second − first, and its bounds; ms.
     """
-    drawn = weights(len(first))
+    q, drawn = SHARES[percentile], weights(len(first))
     apart = _quantiles(second, drawn, q) - _quantiles(first, drawn, q)
     gap = float(np.quantile(second, q) - np.quantile(first, q))
-    wider = float(inflation([phi], q)[0]) ** 0.5
+    wider = float(inflation([max(serials)], q)[0]) ** 0.5
     low, high = (gap + wider * (float(end) - gap) for end in np.quantile(apart, [0.025, 0.975]))
-    return gap, low, high
+    (least, most), (lowest, highest) = (
+        _own_ends(values, percentile, phi) for values, phi in zip((first, second), serials, strict=True)
+    )
+    return gap, max(low, lowest - most), min(high, highest - least)
+
+
+def _own_ends(values: Floats, percentile: str, phi: float) -> tuple[float, float]:
+    """Return the interval of one stack's quantile as `summary` does; endless where it has none."""
+    counts_as = int(len(values) / inflation([phi], SHARES[percentile])[0])
+    low, high = _bounds(percentile, len(values), counts_as)
+    if low is None or high is None or len(values) < LEAST.get(percentile, 0):
+        return -np.inf, np.inf
+    ordered = np.sort(values)
+    return float(ordered[low]), float(ordered[high])
 
 
 def _quantiles(values: NDArray[np.float64], drawn: NDArray[np.float64], q: float) -> NDArray[np.float64]:
@@ -338,8 +355,6 @@ def _quantiles(values: NDArray[np.float64], drawn: NDArray[np.float64], q: float
 
 
 MIN_ANSWERS = 10  # Timed answers with token counts that a fit needs
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

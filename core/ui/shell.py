@@ -53,7 +53,7 @@ from core.ui.workspace import go_to_workspace, open_workspace, show_newest
 from core.views.decision.words import FORMS
 from core.views.library.data import gone
 from core.views.link import RULES, pinned
-from core.views.pages import ADD, PAGES, RUN, Page
+from core.views.pages import ADD, RUN, Page
 from core.views.text import count, plain
 
 _ASKED, _SAID = "_asked", "_asked_in_vain"
@@ -240,18 +240,19 @@ def _take_away(bar: DeltaGenerator, page: Page) -> None:
 
 
 def _first_visit() -> None:
-    """Open a demo workspace with informative limits, if the URL has no settings.
+    """Open a demo workspace with informative limits on a page that shows limits, if the URL has no settings.
 
     A URL that names a workspace includes all of its limits: without any, none apply.
     """
-    asked = SETTINGS.keys() & st.query_params.keys()
+    asked, page = SETTINGS.keys() & st.query_params.keys(), current_page()
     if st.session_state.setdefault(_VISITED, False) and (asked or not address.stepped()):
         return
     st.session_state[_VISITED] = True
-    if asked or current_page() is not next(iter(PAGES.values())):
+    if asked or not page.limits:
         return
-    there = cache.workspaces(cache.snapshot(None))
-    if first := next((name for name in TELLING if name in there), None):
+    there = cache.holds(cache.snapshot(None))
+    fills = [name for name in TELLING if name in there and page.needs in (None, *there[name])]
+    if first := next(iter(fills), None):
         st.session_state[_HINT] = True
         address.put({"ws": first, **TELLING[first]})
 

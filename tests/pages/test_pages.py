@@ -75,6 +75,16 @@ def test_the_first_visit_shows_a_trade_off_and_a_hint(open_page: OpenPage, demo_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("page", ["confidence", "what_if", "cost", "latency"])
+def test_a_bare_address_of_any_page_begins_with_the_limits_of_the_first(
+    open_page: OpenPage, demo_store: Path, page: str
+):
+    app = open_page(demo_store, page, first=True)
+    assert_sound(app, TITLES[page])
+    assert (app.query_params["ws"], app.query_params["sla_ms"]) == ("clq-paper", "600")
+
+
+@pytest.mark.slow
 def test_a_workspace_of_the_demo_is_first_chosen_with_limits_that_tell(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, first=True, ws=DEMO.collection_id)
     app.sidebar.selectbox(key="ws").set_value("clq-paper").run()

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from core.stats.intervals import quantile_ranks, too_few
-from core.stats.latency import per_query, summarise
+from core.stats.latency import LEAST, per_query, quantile_gap, summarise, summary
 from core.tables import frame
 
 
@@ -108,3 +108,20 @@ def test_summary_against_numpy_and_the_single_interval(n):
 
 def test_nothing_timed():
     assert summarise(timings()).height == 0
+
+
+@pytest.mark.parametrize("percentile", ["p50", "p95"])
+@pytest.mark.parametrize("serials", [(0.0, 0.0), (0.1, 0.7), (0.7, 0.0)])
+@pytest.mark.parametrize("n", [12, 64, 150])
+def test_a_difference_is_no_less_sure_than_its_two_latencies_allow(percentile, serials, n):
+    drawn = np.random.default_rng(n)
+    first, second = drawn.lognormal(0, 0.4, n), drawn.lognormal(1, 0.8, n)
+    gap, low, high = quantile_gap(first, second, percentile, serials)
+    sample = pl.DataFrame({"ms": [*first, *second], "run_id": ["a"] * n + ["b"] * n}).with_columns(
+        stage=pl.lit("total"), query_id=pl.lit("q"), serial=pl.Series(np.repeat(serials, n))
+    )
+    one, other = summary(sample).iter_rows(named=True)
+    assert low <= gap <= high
+    if n >= LEAST.get(percentile, 0) and None not in (one[f"{percentile}_low"], other[f"{percentile}_low"]):
+        assert low >= other[f"{percentile}_low"] - one[f"{percentile}_high"]
+        assert high <= other[f"{percentile}_high"] - one[f"{percentile}_low"]
