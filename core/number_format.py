@@ -28,8 +28,11 @@ def score(value: float | None) -> str:
     return f"{value:.3f}".replace("-", MINUS) if value is not None and known(value) else NOT_APPLICABLE
 
 
+_CLOCK = 1e-5  # Milliseconds that no clock tells from 0
+
+
 def ms(value: float | None) -> str:
-    """Format a latency: ``0.42 ms``, ``4.2 ms``, ``333 ms``, ``2.93 s``, ``1,240 s``.
+    """Format a latency: ``0.00014 ms``, ``0.42 ms``, ``4.20 ms``, ``333 ms``, ``2.93 s``, ``1,240 s``.
 
     "unknown" if it was not measured.
     """
@@ -37,6 +40,8 @@ def ms(value: float | None) -> str:
         return UNKNOWN
     if value >= 1000:
         return f"{value / 1000:.2f} s" if value < 1e5 else f"{value / 1000:,.0f} s"
+    if _CLOCK <= value < 0.01:
+        return f"{value:.{1 - math.floor(math.log10(value))}f} ms"
     return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} ms"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.number_format import ms
 from tests.cli.test_commands import Cli
 
 pytestmark = pytest.mark.slow
@@ -84,6 +85,15 @@ def test_the_hourly_price_that_it_was_measured_at_changes_nothing(cli: Cli):
     asked = ("--name", "shop", "-k", "3", "--yes", "--format", "json")
     said = [measure(cli, *asked, "--usd-per-hour", usd)[0]["status"] for usd in ("2", "2", "1", "2")]
     assert said == ["new", "there before", *["there before, price set"] * 2]
+
+
+def test_the_time_of_an_empty_pipeline_is_measured_told_and_kept(cli: Cli):
+    asked = "measure shop:find --collection barn --name shop -k 3 --yes --format json --path"
+    done = cli(*asked.split(), str(cli.folder))
+    (row,) = json.loads(done.stdout)
+    assert 0 < row["floor_ms"] < 5
+    assert f"an empty pipeline takes {ms(row['floor_ms'])}" in done.stderr
+    assert "own.floor_ms" in cli("manifest", "show", str(row["run_id"])).stdout
 
 
 def test_versions_stand_side_by_side(cli: Cli):

@@ -28,7 +28,8 @@ def test_score(value: float, shown: str):
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.0, "0.00 ms"), (0.042, "0.04 ms"), (4.2, "4.20 ms"), (42.26, "42.3 ms"), (333.4, "333 ms"),
+    [(0.0, "0.00 ms"), (1e-9, "0.00 ms"), (0.00014, "0.00014 ms"), (0.0023, "0.0023 ms"),
+     (0.042, "0.04 ms"), (4.2, "4.20 ms"), (42.26, "42.3 ms"), (333.4, "333 ms"),
      (1000, "1.00 s"), (2934, "2.93 s"), (61_000, "61.00 s")],
 )  # fmt: skip
 def test_ms(value: float, shown: str):

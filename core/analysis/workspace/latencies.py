@@ -42,7 +42,7 @@ COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_ba
 
 def empty_pipeline(floor_ms: float) -> str:
     """Say how long a pipeline that does nothing takes if it is asked like the custom one."""
-    return f"an empty pipeline takes {ms(floor_ms) if floor_ms >= 0.01 else 'under 0.01 ms'}"
+    return f"an empty pipeline takes {ms(floor_ms)}"
 
 
 def latencies(
@@ -67,7 +67,7 @@ def latencies(
     )
     of_mean = [pl.lit(MEAN_SAID)] if latency.percentile == MEAN else []
     both = pl.concat([*known, *sources], how="vertical_relaxed").unique("run_id", keep="first")
-    floors = _floors(runs, known[0].select("run_id", "latency_ms"))
+    floors = floors_of(runs, known[0].select("run_id", "latency_ms"))
     return (
         runs.select("run_id", "reranker")
         .join(both, on="run_id", how="left", maintain_order="left")
@@ -85,10 +85,14 @@ def latencies(
     )
 
 
-def _floors(runs: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
+def floors_of(runs: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
     """Say how long an empty pipeline took in a custom one's process, if that is a share of its time.
 
     It is constant, and no part of the band of jitter.
+
+    Args:
+        runs: run_id and manifest.
+        measured: run_id and latency_ms.
 
     Returns:
         run_id and floor, in words.

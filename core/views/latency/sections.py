@@ -9,7 +9,7 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.depth import latency_by_depth
-from core.analysis.workspace.latencies import modelled_ms
+from core.analysis.workspace.latencies import floors_of, modelled_ms
 from core.analysis.workspace.scope import Latency
 from core.analysis.workspace.telling import seldom, timed_reader
 from core.analysis.workspace.view import View
@@ -27,6 +27,7 @@ from core.views.legend import colours_of
 SHAPES = "ECDF: share of the queries answered within so many ms. box: quartiles, whiskers, outliers."
 MEDIANS = "Medians of the stages over queries; they need not add up to the median of the whole."
 REPEATS = "Repeats of a query count once, by their median. Grey: jitter around the first stack's median."
+FLOOR = "time of asking"
 NO_STAGES = "No times of single stages are known for these stacks."
 NO_SAMPLES = "No times per query are known for these stacks: there is no distribution to draw."
 LINES = (
@@ -85,7 +86,8 @@ def head(
     row, jitter_ms = known.row(by_predicate=pl.col("name") == names[0], named=True), view.decision.jitter_ms
     by_depth = depths(view.snapshot, view.scope, jitter_ms=jitter_ms)
     chosen = None if view.decision.chosen is None else view.table["name"][view.decision.chosen]
-    yield Answer(say(row), instead(known, names[0], chosen), caveats=caveats(known, by_depth))
+    chips = {**floor(view.table, row), **caveats(known, by_depth)}
+    yield Answer(say(row), instead(known, names[0], chosen), caveats=chips)
     yield Cards(cards(row, view.latency))
     return names
 
@@ -264,6 +266,15 @@ def caveats(rows: pl.DataFrame, depths: pl.DataFrame) -> dict[str, str]:
         "high percentiles": " ".join(_withheld(known)),
         "jumps with K": " ".join(_breaks(depths)),
     }
+
+
+def floor(table: pl.DataFrame, row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the chip on the time of an empty pipeline, where it is a share of a custom pipeline's time."""
+    timed = pl.DataFrame({"run_id": [row["run_id"]], "latency_ms": [row["p50"]]})
+    said = floors_of(table, timed.drop_nulls())["floor"]
+    if said.is_empty():
+        return {}
+    return {FLOOR: f"{said[0].capitalize()}: a constant, no part of the jitter band."}
 
 
 def _withheld(known: pl.DataFrame) -> list[str]:

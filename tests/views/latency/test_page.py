@@ -113,6 +113,28 @@ def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("took", "floor_ms", "said"),
+    [
+        (0.002, 0.00014, "An empty pipeline takes 0.00014 ms: a constant, no part of the jitter band."),
+        (0.06, 0.012, "An empty pipeline takes 0.01 ms: a constant, no part of the jitter band."),
+        (1.0, 0.009, None),  # less than 1 % of the time
+    ],
+)
+def test_the_time_of_an_empty_pipeline_stands_beside_a_fast_one(
+    tmp_path: Path, took: float, floor_ms: float, said: str | None
+):
+    lab = Lab().judge({f"q{at}": {"a": 5} for at in range(N)})
+    ranked = {f"q{at}": ["a"] for at in range(N)}
+    lab.run("fast", final=ranked, ms={"pipeline": [took] * N}, manifest={"own": {"floor_ms": floor_ms}})
+    snapshot = lab.write(tmp_path / "s").read()
+    found = table(snapshot, LAB)
+    row = percentile_table(snapshot, found, Latency()).row(0, named=True)
+    assert page.floor(found, row).get(page.FLOOR) == said
+    assert ("an empty pipeline takes" in (row["p50_note"] or "")) == (said is not None)
+    assert "0.00 ms" not in page.answer(row, pl.DataFrame(schema={"name": pl.String, "p50": pl.Float64}))
+
+
 def test_no_latency_at_all_says_why(tmp_path: Path):
     lab = Lab().judge({"q1": {"a": 5}}).run("a", final={"q1": ["a"]}).write(tmp_path / "s").read()
     told = page.unknown(percentile_table(lab, table(lab, LAB), Latency()))
