@@ -132,7 +132,7 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
     about = "It stops before it would spend more."
     budget = number("budget", "Budget, $", None, about=about, min_value=0.0, placeholder="no limit")
     about = "With a number the space is searched: clearly beaten stacks are stopped early and not stored."
-    trials = number("trials", "Stacks to begin", None, about=about, placeholder="all")
+    trials = number("trials", "Number of stacks", None, about=about, placeholder="all")
     folded = st.expander("Readers: what the passages are worth to the answer")
     places["reader"] = folded.container()
     filled = replace(

@@ -188,7 +188,7 @@ NA = "No judged passage of the query carries weight."
 
 RA_NWG = MeasureInfo(
     name="RA-nWG",
-    text="Share of the best possible evidence in K passages; rare good passages count more.",
+    text="Rarity-aware normalised weighted gain: share of the best possible evidence in K passages.",
     formula=(
         "G_obs(K) / G_ideal(K); G_obs = sum of w over Top(K), G_ideal = sum of the K largest w in the pool; "
         "w5 = 1, w4 = min(r4/r5, cap4), w3 = min(r3/r5, cap3), w2 = w1 = 0, r_g = b_g / (n_g/N)^alpha; "

@@ -16,7 +16,7 @@ from tests.stores import Lab
 from tests.work.questions import texts
 
 TEXT = "Parcels can be returned within thirty days of delivery, in their original box, with a receipt."
-HEAD = "No questions made yet: documents alone are enough."
+HEAD = "Make test questions from your documents; none were made yet."
 
 
 def documents(app: AppTest) -> str | None:

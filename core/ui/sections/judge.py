@@ -60,7 +60,7 @@ def judge(view: View) -> None:
     if chosen == NEW:
         show.head(*judging.BY_HAND)
         start(view)
-        way(PAGES["golden"], "Review made questions by keys", "questions")
+        way(PAGES["golden"], "Review the questions that were made", "questions")
     elif not known[chosen].judge:
         show.head(judging.UNTAKEN)
         take(view, known[chosen])

@@ -28,7 +28,7 @@ from core.views.confidence import data
 DRAWS = 2000  # Random sets of queries that a kind is compared with
 
 SAME, CORRECTED = "same stack", "not significant after correction"
-STAYS, OPEN, OTHER = "none is higher", "another is higher, maybe by chance", "another is surely better"
+STAYS, OPEN, OTHER = "no gain by another", "gain, maybe by chance", "another is better"
 
 _EQUAL = 1e-12
 
@@ -232,7 +232,7 @@ def answer(rows: pl.DataFrame, measure: str) -> str:
     """Name the kinds that would need another stack by a measure."""
     apart, among = rows.filter(pl.col("is") == OTHER), text.count(rows.height, "kind")
     if apart.is_empty():
-        return f"No: none of {among} of question surely gains {measure} by another stack."
+        return f"No: for none of {among} is another stack surely better in {measure}."
     first = apart.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
     most = "" if apart.height == 1 else "most "
     return (

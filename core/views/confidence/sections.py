@@ -85,7 +85,7 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
     if asked.sure.pgs is not None:
         row = counted.row(decision.chosen or 0, named=True)
         others = words.how_sure(asked, row, final(asked, counted))
-        yield Fold("Other chances, each by what it asks", [Table(others, HOW_SURE)])
+        yield Fold("Other chances", [Table(others, HOW_SURE)])
         yield Text("Every stack", "heading")
     rows = share_rows(view.table, decision, counted)
     rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
@@ -371,7 +371,7 @@ def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
         yield Table(data.with_grades(view, view.constraints, more), WITH)
 
 
-ON_TOP = "Its grades replace today's where it has any; judge noise estimates them all."
+ON_TOP = "Where this judge graded, its grades replace today's."
 NUMBERS, INTERVAL = ("quality", "latency_ms", "cost"), ("quality_low", "quality_high", "n")
 CHANCES = ("stack", "status", "p_best", "p_feasible", "p_frontier", *NUMBERS, "unknown")
 HOW_SURE = cols.Rows(

@@ -143,7 +143,7 @@ def about_chances(queries: int, draws: int) -> str:
     )
 
 
-ALONE = "One number at a time. Time and cost change for all stacks of the same models."
+ALONE = "Each row changes one number. Stacks of the same models share their time and cost."
 
 
 def turning_words(turned: pl.DataFrame) -> str:
@@ -157,7 +157,7 @@ def turning_words(turned: pl.DataFrame) -> str:
     of_quality = turning.filter(number="quality")
     row = (of_quality if of_quality.height else turning).row(0, named=True)
     now = "" if row["change"] == SLIGHT else f" instead of {row['now']}"
-    return f"{row['stack']} would be chosen with {row['number']} {row['then']}{now}."
+    return f"The runner-up would win with {row['number']} {row['then']}{now}."
 
 
 def excluded_words(excluded: pl.DataFrame) -> str:
@@ -175,7 +175,7 @@ def excluded_words(excluded: pl.DataFrame) -> str:
 
 def front_cards(front: Front) -> list[Card]:
     """Return the cards of the frontier's size, with its knee, and of its hypervolume."""
-    bend = f"; best value (knee): {front.knee}, beyond it quality is dearest" if front.knee else ""
+    bend = f"; best value (knee): {front.knee}, as more quality costs most beyond it" if front.knee else ""
     lost = front.of_all - front.volume
     limited = f"; {front.of_all:.3f} without limits" if round(lost, 3) else "; your limits take nothing of it"
     return [
@@ -302,10 +302,14 @@ def plan_answer(
     if found is None:
         return bought, rest
     share, more = text.percent(found), text.count(again(view), "more question")
-    pays = (
-        f"{'Yes' if asking_pays(view) else 'No'}: {more} would show a better stack in {share} of simulations."
-    )
-    return pays, f"{bought.removeprefix('No: ').removeprefix('Yes: ')} {rest}"
+    answer = "Yes" if asking_pays(view) else "No"
+    pays = f"{answer}: {more} would show a better stack in {share} of simulations."
+    said = f"{bought.removeprefix('No: ').removeprefix('Yes: ')} {rest}"
+    changes = rows.filter(pl.col("more") >= again(view))["flip"].head(1).to_list()
+    delta = view.decision.delta
+    if delta and changes and found < changes[0] / 2:
+        said += f" Most such changes are to a stack within {delta:g}, which is no better one."
+    return pays, said
 
 
 def _bought(rows: pl.DataFrame, affordable: int | None, assumed_usd: float | None) -> tuple[str, str]:

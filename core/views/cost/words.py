@@ -182,7 +182,7 @@ def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
         sentences.append("What it sent to its reranker is not recorded, so K × tokens is an assumption.")
     if start.left_out:
         sentences.append(f"Not taken over, as no input stands for it: {'; '.join(start.left_out)}.")
-    return " ".join([*sentences, "Everything else is typed."])
+    return " ".join([*sentences, "The rest was typed in."])
 
 
 def _amount(value: float | str) -> str:
@@ -200,8 +200,8 @@ def moved(swings: Sequence[Swing], share: float) -> str:
     more = f" and {len(equal) - _NAMED} more" if len(equal) > _NAMED else ""
     now, low, high = usd_apart(first.usd, *sorted((first.low_usd, first.high_usd)))
     who = f"{', '.join(equal[:_NAMED])}{more}"
-    how = "alike" if alike(swings) else "most"
-    return f"What moves the monthly bill {how}: {who}. {change} takes it from {now} to {low} or {high}."
+    says = "Each moves the monthly bill alike" if alike(swings) else "What moves the monthly bill most"
+    return f"{says}: {who}. {change} takes it from {now} to {low} or {high}."
 
 
 def alike(swings: Sequence[Swing]) -> bool:

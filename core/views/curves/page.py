@@ -133,7 +133,7 @@ CEILINGS = "PROC of each stack's pool"
 """The legend's text for ceilings."""
 NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
 NO_DEPTHS = "No two stacks here differ in their candidate depth K alone."
-UNREAD = "Nothing reads K in {}: its ranking is the same at every K."
+UNREAD = "{} reranks nothing, so its ranking is the same at every K."
 
 
 def leaders(rows: pl.DataFrame, quality: Quality, names: Sequence[str]) -> list[str]:
@@ -188,12 +188,12 @@ def depth_cards(depths: pl.DataFrame, family: str, quality: Quality, gap: str) -
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
     cost = text.cost_unit(rows).beside(first["cost"], last["cost"]).usd
     return [
-        (f"{label} at K = {last['candidates']}", write(last[column]),
-         f"from {write(first[column])} at K = {first['candidates']}{note}")
+        (f"{label} with {last['candidates']} candidates", write(last[column]),
+         f"from {write(first[column])} with {first['candidates']}{note}")
         for label, column, write, note in (
             (quality.name, "quality", text.score, f"; {gap}; {text.sample(last['n'])}"),
             ("Latency", "latency_ms", text.ms, ""),
-            ("Cost", "cost", cost, f", {family}"),
+            ("Cost", "cost", cost, ""),
         )
     ]  # fmt: skip
 

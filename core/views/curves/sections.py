@@ -113,6 +113,7 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     reasons = {name: why for name, why in beyond(view).items() if name in set(family)}
     details = f"{most} {page.UNREAD.format(unread[0])}" if unread else most
     yield Answer(sentence, details.strip(), caveats={CHIP: told(reasons), "when a step pays": deeper.PAYS})
+    yield Text(f"{shown[0]}, by the number of candidates:", "caption")
     yield Cards(page.depth_cards(depths, shown[0], view.quality, gap(view, family[-1], family[0])))
     yield Chart(page.depth_figure(depths, shown, view.quality), "depths", "Quality, latency and cost by K")
     yield Table(with_limits(depths, view), DEPTHS)

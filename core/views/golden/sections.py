@@ -54,7 +54,7 @@ def compared(
     return judged, judges.agreement(judged), judges.alpha(judged), judges.all_agree(judged)
 
 
-@section("soundness", "Are there enough judgements to trust the scores?")
+@section("soundness", "Are enough passages judged for the choice?")
 def is_sound(view: View, ask: Ask) -> Blocks:
     """Yield what the judgements support."""
     offered = {part.name: part for part in parts(view.snapshot, view.scope)}
@@ -209,11 +209,14 @@ def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality:
     if reason := undecided(table):
         return f"{_judgements(judged)}: {reason[:1].lower()}{reason[1:]}"
     if overturned or table["hole_high"].count():
-        gaps = f"{text.percent(table.select(pl.median('hole')).item())} of Top-{quality.k} is unjudged"
+        hole = table.select(pl.median("hole")).item()
+        gaps = f"{text.percent(hole)} of Top-{quality.k} is unjudged"
         sample = f"({quality.name}, {text.sample(table['n'].drop_nulls().max())})"
         if overturned:
             return f"Not yet: {gaps} and could change the choice {sample}."
-        return f"Yes: {gaps}, too little to change the choice {sample}."
+        if not table["hole"].max():
+            return f"Yes: every passage in the Top-{quality.k} is judged {sample}."
+        return f"Yes: {gaps}, yet the choice would stand {sample}."
     return f"{_judgements(judged)} carry the scores here."
 
 

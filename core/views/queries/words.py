@@ -169,7 +169,7 @@ def best(side: Side, quality: Quality) -> str:
     """Describe the best order of a stack's pool, and its score."""
     if side.oracle.is_empty():
         return "Nothing in the pool earns anything."
-    return f"{quality.name} {text.score(side.best)}: of the first {quality.k}, those that earn anything"
+    return f"{quality.name} {text.score(side.best)}: those of the first {quality.k} that count"
 
 
 NO_PASSAGES = "Scored elsewhere: which passages were ranked is not known. Import the rankings to see them."

@@ -34,8 +34,8 @@ def sentence(routable: Routable, rows: pl.DataFrame, quality: Quality) -> str:
     routed, top = _row(rows, "routed"), best_single(rows, quality)
     if routed["deeper"] < _NOBODY:
         return f"Not worth it: the learnt rule keeps 100 % of queries at {labels[0]}."
-    share = f"{100 * routed['deeper']:.0f} % of queries"
-    target = f"to {labels[-1]}" if len(labels) == 2 and len(labels[-1]) <= _SHORT else "deeper"
+    share = f"{100 * routed['deeper']:.0f} %"
+    target = f"to {labels[-1]}" if len(labels) == 2 and len(labels[-1]) <= _SHORT else "to the slower stack"
     if routed["beyond"]:
         return f"{BEYOND}: sending {share} {target} is {routed['beyond']}."
     verdict, why = _verdict(routed, top)
@@ -52,11 +52,11 @@ def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
             "Against always the best stack",
             *_span(routed, "over", f"{top['way']}, {text.score(top['quality'])}"),
         ),
-        ("Against a random choice of queries", *_span(routed, "gain", "as many of them at the slower")),
+        ("Against a random choice of queries", *_span(routed, "gain", "as many, picked at random")),
         (
             "With a perfect router",
             text.score(best["quality"]),
-            f"each at its best, {100 * best['deeper']:.0f} % at the slower",
+            f"every query to its better stack; {100 * best['deeper']:.0f} % to the slower",
         ),
     ]
 
@@ -86,7 +86,7 @@ def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, st
         worse = (routed["gain_high"] or 0) < 0
         return (
             "Not worth it",
-            f"{'does worse than' if worse else 'does not beat'} chance",
+            "does worse than random" if worse else "does not beat random",
         )
     if routed["over_low"] > 0:
         return WORTH, f"is better than {top['way']}"

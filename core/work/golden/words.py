@@ -45,7 +45,7 @@ PROMPTS = {
 def headline(known: Sequence[Status]) -> str:
     """State how many were built and which are in progress."""
     if not known:
-        return "No golden set built yet."
+        return "Let a model grade your passages; no set was built here yet."
     if doing := now(known, "being built", ""):
         return f"{doing}."
     built = sum(str(status.state) == "finished" for status in known)

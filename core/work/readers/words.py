@@ -27,7 +27,7 @@ NO_READER = "Choose a model that answers; “fake” tries it out without a key 
 def headline(known: Sequence[Status]) -> str:
     """State how many jobs there were, and which are running."""
     if not known:
-        return "No reader run from this store yet."
+        return "Choose a model that answers; none was started here yet."
     times = count(len(known), "time")
     return f"{now(known, 'answering', f'Readers answered {times}')}."
 

@@ -145,7 +145,7 @@ def time_and_memory(plan: Plan) -> tuple[str, str]:
 def headline(known: Sequence[Status]) -> str:
     """State how many evaluations there are, or which are running: ``“paris” is running.``."""
     if not known:
-        return "No evaluation run from this store yet."
+        return "Choose what to compare; nothing was started here yet."
     evaluations = count(len(known), "evaluation")
     return f"{paid.now(known, 'running', f'{evaluations} run here')}."
 

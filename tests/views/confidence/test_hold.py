@@ -146,7 +146,7 @@ def test_what_would_turn_the_choice_is_said_with_units_and_winner():
     assert cheaper["change"].startswith("−$0.11 / 1k (−10."), "within 1 % a cost is equal"
     said = words.turning_words(rows)
     of_quality = rows.row(2, named=True)
-    assert said == f"twin would be chosen with quality {of_quality['then']} instead of 0.796."
+    assert said == f"The runner-up would win with quality {of_quality['then']} instead of 0.796."
 
 
 def test_a_change_too_small_to_be_read_is_no_number():

@@ -210,7 +210,7 @@ GAINS = np.vstack([np.where(HARD, 0.2, 0.8), np.where(HARD, 0.9, 0.7)])
 def test_a_signal_that_parts_the_queries_is_worth_it():
     values = np.where(HARD, 0.1, 0.9) + np.linspace(0, 0.05, N)
     made = simulate(routable(GAINS), margin(values), AT_10)
-    assert made.sentence == ("Worth it: sending 30 % of queries to K = 100 is better than always K = 100.")
+    assert made.sentence == ("Worth it: sending 30 % to K = 100 is better than always K = 100.")
     cards = {label: (value, about) for label, value, about in words.cards(made.rows, AT_10)}
     assert cards["RA-nWG@10 routed"][0] == "0.830"
     assert cards["RA-nWG@10 routed"][1].endswith("n = 40")
@@ -296,7 +296,7 @@ def test_a_way_that_breaks_a_limit_is_no_option():
     routed_row = within.rows.row(by_predicate=pl.col("kind") == "routed", named=True)
     assert routed_row["over"] == pytest.approx(routed_row["quality"] - top["quality"])
     none = sent(bounds=Bounds(sla_ms=100.0))
-    assert none.sentence == ("Beyond your limits: sending 30 % of queries to K = 100 is 100 ms over the SLA.")
+    assert none.sentence == ("Beyond your limits: sending 30 % to K = 100 is 100 ms over the SLA.")
     assert words.best_single(none.rows, AT_10)["way"] == "always K = 100"  # the best of all, named as beyond
     assert none.rows["beyond"].null_count() == 0
 
