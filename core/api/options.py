@@ -30,6 +30,7 @@ class Asked(TypedDict, total=False):
     min_robust: float | None
     min_refusal_rate: float | None
     min_answer_rate: float | None
+    max_leak: float | None
     prices: str
     price: list[str] | None
     origin: list[Origin] | None

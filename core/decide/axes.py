@@ -48,6 +48,7 @@ class Axis:
     remedy: str  # what to do about a missing number
     # The column of its lower bound when it is unknown; "" = there is none
     bound: str = ""
+    example: str = ""  # the column that names an example of what the limit excludes; "" = there is none
 
     @property
     def unknown(self) -> str:
@@ -204,7 +205,19 @@ ANSWERING = Axis(
     remedy="have a reader answer questions with an answer from as many passages as the cutoff, scored by "
     "no_wrong_refusal",
 )
-BESIDE = (HARM, ROBUST, REFUSING, ANSWERING)
+LEAK = Axis(
+    key="leak",
+    column="leak",
+    word="leak rate",
+    article="a ",
+    compared=False,
+    limit="max_leak",
+    limit_word="leak limit",
+    missing="of unknown leaks",
+    remedy="import the metadata of every passage that it ranks",
+    example="leak_example",
+)
+BESIDE = (HARM, ROBUST, REFUSING, ANSWERING, LEAK)
 """Axes that are used only if they have a limit."""
 
 
@@ -244,6 +257,16 @@ class ExtraLimits:
             "min_answer_rate", "answer floor",
             "Lowest share of the questions with an answer that the reader does not refuse, given as many "
             "passages as the cutoff.",
+            low=0, high=1,
+        ),
+    ] = None  # fmt: skip
+
+    max_leak: Annotated[
+        float | None,
+        Choice(
+            "max_leak", "leak limit",
+            "Highest share of questions whose first K hold a passage that their filter forbids; 0 unless "
+            "set, as soon as a filter asks about a permission.",
             low=0, high=1,
         ),
     ] = None  # fmt: skip

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -30,7 +30,14 @@ RULES: tuple[Rule, ...] = get_args(Rule)
 Mask = NDArray[np.bool_]
 
 REQUIRED = ("run_id", "quality", "latency_ms", "cost")
-OPTIONAL = (*(axis.column for axis in BESIDE), "jitter_ms", "cost_noise", "cost_per", "name", *PROMPT)
+OPTIONAL = (
+    *(name for axis in BESIDE for name in (axis.column, axis.example) if name),
+    "jitter_ms",
+    "cost_noise",
+    "cost_per",
+    "name",
+    *PROMPT,
+)
 """Columns of the table that `decide` reads; the optional ones may be absent or null."""
 
 _FINEST = 12  # Maximum number of decimals of an excess
@@ -95,6 +102,7 @@ class Decision:
     delta: float  # the indifference zone
     instead_of: int | None  # the rule's choice, if a person took the chosen one; None = the rule chose it
     unknown: Mask  # [n, required], whether the number is unknown
+    examples: Mapping[str, pl.Series]  # axis key → an example of what breaks its limit, by row
     band: Floats  # band within which the latency of each row counts as equal [n]; ms
 
     @property
@@ -157,6 +165,7 @@ class Decision:
         frame = pl.DataFrame(
             {
                 **{axis.key: over for axis, over in broken.items()},
+                **{axis.example: self.examples[axis.key].gather(rows) for axis in broken if axis.example},
                 **{axis.unknown: self.unknown[rows, place] for place, axis in enumerate(self.required)},
             }
         )
@@ -181,7 +190,9 @@ def _lookup(words: list[str]) -> pl.Expr:
 def _in_words(broken: Sequence[Axis], required: tuple[Axis, ...], quality: Axis) -> pl.Expr:
     """Return an unknown quality, or every broken limit (of any row), or the unknown numbers."""
     amounts = [
-        pl.when(pl.col(axis.key) > 0).then(pl.concat_str(_amount(axis), pl.lit(f" {axis.beyond}")))
+        pl.when(pl.col(axis.key) > 0).then(
+            pl.concat_str(_amount(axis), pl.lit(f" {axis.beyond}"), *_example(axis))
+        )
         for axis in broken
     ]
     lacking = [pl.when(pl.col(axis.unknown)).then(pl.lit(axis.unknown)) for axis in required]
@@ -189,6 +200,11 @@ def _in_words(broken: Sequence[Axis], required: tuple[Axis, ...], quality: Axis)
     if broken:
         words = words.when(pl.any_horizontal(pl.col(axis.key) > 0 for axis in broken)).then(_joined(amounts))
     return words.otherwise(_joined(lacking))  # type: ignore[no-any-return]
+
+
+def _example(axis: Axis) -> list[pl.Expr]:
+    """Return an example of what breaks the limit, if the axis has any: the id of a query."""
+    return [pl.format(" (query {})", axis.example).fill_null("")] if axis.example else []
 
 
 def _joined(words: list[Any]) -> pl.Expr:
@@ -285,8 +301,15 @@ def decide(
         delta=constraints.delta,
         instead_of=None if chosen == first else first,
         unknown=np.column_stack([unknown[axis.key] for axis in required]),
+        examples={axis.key: _examples(table, axis) for axis in constraints.axes if axis.example},
         band=numbers.band,
     )
+
+
+def _examples(table: pl.DataFrame, axis: Axis) -> pl.Series:
+    """Return an example of what breaks the limit of an axis, by row; null where none is known."""
+    nothing = pl.Series(axis.example, [None] * table.height, dtype=pl.String)
+    return table.get_column(axis.example, default=nothing)
 
 
 def _checked(table: pl.DataFrame, rule: Rule) -> None:

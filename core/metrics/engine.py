@@ -95,6 +95,8 @@ class _Job:
             "nuggets": extra.nuggets,
             "nuggets_listed": extra.nuggets_listed,
             "pool_nuggets": extra.pool_nuggets,
+            "states": extra.states,
+            "filtered": extra.filtered,
         }
         for name, given in (beside | perturbed).items():
             if given is not None and given.shape[:-1] != grades.shape[:-1]:
@@ -231,7 +233,7 @@ def na_reason(
     counts = np.asarray(pool_counts_row).reshape(1, 5)
     if not counts.any() and measure.info.na:
         return "No passage of the query is judged."
-    if {"answers", "perturbed", "nuggets"} & measure.info.needs:
+    if {"answers", "perturbed", "nuggets", "filters"} & measure.info.needs:
         return measure.info.na
     if pool_grades_row is None:
         pool_grades_row = np.repeat(np.arange(1, 6, dtype=np.int8), counts[0])

@@ -118,10 +118,10 @@ Scores = NDArray[np.float64]
 """A value per query at every K = 1..depth, NaN where it does not apply. Shape [..., queries, depth]."""
 
 Values = Mapping[str, Value]
-Need = Literal["pool", "sources", "facets", "answers", "perturbed", "nuggets"]
+Need = Literal["pool", "sources", "facets", "answers", "perturbed", "nuggets", "filters"]
 """What a measure needs besides grades: the candidate pool, the sources of passages, their facets (nuggets, or
 otherwise sources), graded answers, the same stack's rankings for perturbed queries, and nuggets with the
-passages that support them."""
+passages that support them; and what the filters of questions allow."""
 
 
 Fill = Callable[["Inputs", Values, Scores], None]  # Fills an array with a value at every K; see `Inputs`

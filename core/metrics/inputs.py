@@ -58,6 +58,12 @@ class Extra:
     # facets of passages; and the nuggets of the slots of `pool_grades`
     nuggets_known: NDArray[np.uint64] | None = None
     pool_nuggets: NDArray[np.uint64] | None = None
+    # int8 [..., Q, D], whether the question's filter allows the passage in each slot, a state of
+    # `core.metrics.access`; -1 = an empty slot
+    states: Grades | None = None
+    # int32 [..., Q, 2], the rank from which on leaks of the run are unknown (0: the question has no filter),
+    # and how many passages exact filtered search returns (-1 = unknown)
+    filtered: NDArray[np.int32] | None = None
     # float64 [..., Q, D], correctness 0..1 of the answer from the first K passages; NaN = none
     answers: Floats | None = None
 
@@ -135,6 +141,8 @@ class Inputs(_Kept):
         nuggets: uint64 [runs, queries, D].
         nuggets_listed: uint64 [runs, queries, 2].
         pool_nuggets: uint64 [runs, queries, P].
+        states: int8 [runs, queries, D].
+        filtered: int32 [runs, queries, 2].
         perturbed: int8 [runs, queries, D] by perturbation.
 
     Attributes:
@@ -159,9 +167,12 @@ class Inputs(_Kept):
         nuggets: NDArray[np.uint64] | None = None,
         nuggets_listed: NDArray[np.uint64] | None = None,
         pool_nuggets: NDArray[np.uint64] | None = None,
+        states: Grades | None = None,
+        filtered: NDArray[np.int32] | None = None,
         perturbed: Mapping[str, Grades] | None = None,
     ) -> None:
         super().__init__()
+        self._states, self._filtered = states, filtered
         self.judged = judged
         self.shape = (judged.depth, *grades.shape[:2])
         self._times, self._perturbed = ahead, perturbed
@@ -314,11 +325,29 @@ class Inputs(_Kept):
             raise InputError("This measure needs the candidate pool of the run.", do="Give its pool stage.")
         return cutoffs_first(given, given.shape[-1], 0)
 
+    def states(self) -> Grades:
+        """Return whether the question's filter allows each passage: a state of `core.metrics.access`."""
+        given = self._states
+        if given is None:
+            raise _no_filters()
+        return self.once("states", lambda: cutoffs_first(given, self.judged.depth, -1))
+
+    def filtered(self) -> NDArray[np.int32]:
+        """Return from which rank a run is unknown, and what exact search returns: [2, runs, queries]."""
+        if self._filtered is None:
+            raise _no_filters()
+        return np.moveaxis(self._filtered, -1, 0)
+
     def answers(self) -> Floats:
         """Return the correctness of the answer from the first K passages, NaN if not recorded."""
         if self._answers is None:
             raise InputError("This measure needs answers with grades.", do="Import them with the run.")
         return cutoffs_first(self._answers, self.judged.depth, np.nan)
+
+
+def _no_filters() -> InputError:
+    do = "Import the metadata of passages and a filter for each question."
+    return InputError("This measure needs filters of questions.", do=do)
 
 
 def cutoffs_first(rows: NDArray[Scalar], depth: int, filler: float) -> NDArray[Scalar]:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from core.errors import InputError, UnknownNameError, nearest
-from core.metrics import classical, contrast, gain, nuggets, plain, rates
+from core.metrics import access, classical, contrast, gain, nuggets, plain, rates
 from core.metrics.info import MeasureInfo, Values
 from core.metrics.rates import with_ceiling
 from core.metrics.robust import robust
@@ -53,6 +53,9 @@ _OWN: tuple[MeasureInfo, ...] = (
     nuggets.VITAL,
     nuggets.FOUND,
     nuggets.REDUNDANCY,
+    access.LEAK,
+    access.LEAKED,
+    access.SHORT,
     contrast.ALPHA_NDCG,
     contrast.NRBP,
     contrast.UDCG,

@@ -280,6 +280,7 @@ _EVERY = (
     score("robust", help="The same under the worst of the query as it is and as it was perturbed."),
     score("harm", help="Harm at the cutoff, or Harm + Hole where over 5 % of a Top-K is unjudged."),
     score("refusal_rate", "refused rightly", "Of the questions without an answer, what the reader refused."),
+    score("leak", "leaks", "Share of questions whose first K hold a passage that their filter forbids."),
     score("answer_rate", "answered", "Of the questions with an answer, what the reader did not refuse."),
     *(
         count(f"{axis.column}_n", "n", f"Queries that carry the {axis.word}.")

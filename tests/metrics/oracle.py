@@ -337,6 +337,25 @@ def udcg(top, judged, _k, values, _world):
     return 1 / (1 + math.exp(-total / len(top)))
 
 
+def leaked(top, _judged, k, _values, world):
+    """Forbidden passages, counted one by one; from the first unknown rank of the run on nothing is known."""
+    if world["filter"] is None or k >= world["filter"]["unsure"]:
+        return None
+    return sum(passage in world["filter"]["forbidden"] for passage in top)
+
+
+def leak(top, judged, k, values, world):
+    found = leaked(top, judged, k, values, world)
+    return None if found is None else float(found > 0)
+
+
+def short(top, judged, k, values, world):
+    found = leaked(top, judged, k, values, world)
+    if found is None or world["filter"]["expected"] < 0:
+        return None
+    return float(len(top) - found < min(k, world["filter"]["expected"]))
+
+
 PLAIN = {
     "RA-nWG": ra_nwg,
     "Novelty-RA-nWG": novelty,
@@ -371,6 +390,9 @@ PLAIN = {
     "VitalCoverage": partial(nugget_coverage, vital=True),
     "Nuggets": nuggets_found,
     "NuggetRedundancy": nugget_redundancy,
+    "Leak": leak,
+    "Leaked": leaked,
+    "Short": short,
     "alpha-nDCG": alpha_ndcg,
     "NRBP": nrbp,
     "UDCG": udcg,
@@ -378,7 +400,7 @@ PLAIN = {
 ORDER_FREE = (
     "RA-nWG", "N-Recall4+", "N-Recall5", "N-Recall", "Precision4+", "Harm", "HarmUpper", "Hole", "Judged",
     "Hit", "P", "R", "F1", "Success", "F", "T", "T_u", "UDCG", "Source-Recall",
-    "NuggetCoverage", "VitalCoverage", "Nuggets", "NuggetRedundancy",
+    "NuggetCoverage", "VitalCoverage", "Nuggets", "NuggetRedundancy", "Leak", "Leaked", "Short",
 )  # fmt: skip
 """Measures that do not depend on the order within Top(K)."""
 
@@ -397,7 +419,7 @@ def usefulness(name, judged, values, world):
 
 def value(
     name, ranking, judged, k, *, values=None, pool=(), source=None, answers=None, gains=LINEAR, nuggets=None,
-    supports=None,
+    supports=None, allowed=None,
 ):  # fmt: skip
     """Value of one measure for one query at one K.
 
@@ -413,6 +435,7 @@ def value(
         "gains": gains,
         "nuggets": nuggets or {},
         "supports": supports or {},
+        "filter": allowed,
     }
     if name.startswith("%"):
         actual = PLAIN[inner](ranking[:k], judged, k, values, world)

@@ -42,6 +42,9 @@ def extra(case):
     if "supports" in case:
         made["nuggets"] = np.array([[bits(told) for told in case["supports"]]], dtype=np.uint64)
         made["nuggets_listed"] = np.array([[bits(case["nuggets"]), bits(case["vital"])]], dtype=np.uint64)
+    if "states" in case:
+        made["states"] = np.array([case["states"]], dtype=np.int8)
+        made["filtered"] = np.array([case["filtered"]], dtype=np.int32)
     if "answers" in case:
         made["answers"] = np.array([[number(value) for value in case["answers"]]])
     return Extra(**made)
@@ -55,7 +58,7 @@ def test_scores(case):
     counts = np.array([case["counts"]])
     made = score_at(measure, grades, counts, pool_grades=pool, extra=extra(case))
     np.testing.assert_allclose(made, [number(case["expect"])], rtol=0, atol=1e-12)
-    if not {"answers", "nuggets"} & measure.info.needs:
+    if not {"answers", "nuggets", "filters"} & measure.info.needs:
         reason = na_reason(measure, counts[0], None if pool is None else pool[0])
         assert bool(reason) == (case["expect"] is None)
 

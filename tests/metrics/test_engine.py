@@ -71,6 +71,8 @@ def full_extra(grades):
         np.uint64(1) << (np.arange(grades.shape[-1], dtype=np.uint64) % np.uint64(6)), grades.shape
     )
     of_sources["nuggets_listed"] = np.full((*grades.shape[:-1], 2), 63, dtype=np.uint64)
+    of_sources["states"] = np.ones(grades.shape, dtype=np.int8)
+    of_sources["filtered"] = np.full((*grades.shape[:-1], 2), 1000, dtype=np.int32)
     return Extra(**of_sources, answers=answers, perturbed={"noise 4": grades})
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from core.metrics import Extra, score_all
+from core.metrics.access import NEVER, UNFILTERED
 from core.metrics.info import depths_of, sets_of
 from core.views.measures.worked import bits
 from tests.metrics import oracle
@@ -20,6 +21,7 @@ class Query:
     answers: dict = field(default_factory=dict)
     nuggets: dict = field(default_factory=dict)  # number → whether it is vital
     supports: dict = field(default_factory=dict)  # passage → numbers
+    allowed: dict | None = None  # forbidden passages, rank from which on all is unknown, results expected
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,17 @@ class World:
             return bits(query.supports.get(passage, ()))
 
         return self._grid(self._rankings, self.depth, told, 0, np.uint64)
+
+    @staticmethod
+    def _filtered(query):
+        return [0, -1] if query.allowed is None else [query.allowed["unsure"], query.allowed["expected"]]
+
+    @property
+    def _states(self):
+        def state(query, passage):
+            return UNFILTERED if query.allowed is None else int(passage not in query.allowed["forbidden"])
+
+        return self._grid(self._rankings, self.depth, state, -1, np.int8)
 
     @property
     def of_nuggets(self):
@@ -132,6 +145,8 @@ class World:
                 [[bits(q.nuggets), bits(n for n, vital in q.nuggets.items() if vital)] for q in self.queries],
                 dtype=np.uint64,
             ),
+            states=self._states,
+            filtered=np.array([self._filtered(query) for query in self.queries], dtype=np.int32),
             perturbed={"noise 4": self._grades(self._pools, 2 * self.depth)},
         )
 
@@ -161,6 +176,7 @@ class World:
                     answers=q.answers,
                     nuggets=q.nuggets,
                     supports=q.supports,
+                    allowed=q.allowed,
                     gains=gains,
                 )
                 for k in range(1, self.depth + 1)
@@ -183,6 +199,14 @@ def queries(draw, *, pool_holds_ranking=False):
     answers = draw(st.dictionaries(st.integers(1, 12), st.sampled_from((0.0, 0.25, 1.0)), max_size=6))
     nuggets = dict(enumerate(draw(st.lists(st.booleans(), max_size=6))))
     some = st.lists(st.sampled_from(sorted(nuggets)), unique=True, max_size=4) if nuggets else st.just([])
+    forbidden = st.sets(st.sampled_from(everything)) if everything else st.just(set())
+    filters = st.fixed_dictionaries(
+        {
+            "forbidden": forbidden,
+            "unsure": st.sampled_from((NEVER, 1, 3)),
+            "expected": st.integers(-1, 12),
+        }
+    )
     return Query(
         judged,
         ranking,
@@ -191,6 +215,7 @@ def queries(draw, *, pool_holds_ranking=False):
         answers,
         nuggets,
         {passage: draw(some) for passage in everything},
+        draw(st.none() | filters),
     )
 
 

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.filters import parse
+from core.metrics.access import ALLOWED, FORBIDDEN, UNFILTERED, UNKNOWN
 from core.records import Batch, Collection, GoldenSet
 from core.store import Store
-from core.store.read.access import ALLOWED, FORBIDDEN, UNFILTERED, UNKNOWN
 from core.tables import frame
 from tests.filters.oracle import kinds_of, matches
 from tests.store.material import CORPUS, GOLD, judgements, rankings, run

@@ -15,14 +15,17 @@ import polars as pl
 
 from core.analysis.workspace.answers import as_word, scored_too
 from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.filters import leaks
 from core.analysis.workspace.query_sets import among, scores_by_query
 from core.analysis.workspace.reported import QueryScores, computed
 from core.analysis.workspace.robust import endured
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import Floats, at_cutoff, evidence, mean, places
-from core.decide.axes import ANSWERING, BESIDE, HARM, REFUSING, ROBUST, Axis
+from core.decide.axes import ANSWERING, BESIDE, HARM, LEAK, REFUSING, ROBUST, Axis
 from core.decide.rules import Constraints
+from core.errors import cut
 from core.metrics import Measure
+from core.metrics.access import LEAK as LEAK_RATE
 from core.metrics.rates import ANSWER, HOLES
 from core.number_format import interval, sample, score
 from core.stats.means import mean_interval
@@ -30,7 +33,7 @@ from core.store import Snapshot
 from core.store.read.memory import Memory
 from core.tables import remembered
 
-OF = "_of"
+OF, EXAMPLE = "_of", "_example"
 ENDS = ("_low", "_high", "_n")
 """Suffixes of a column's name: the ends of its 95 % interval, and the number of its queries."""
 _TINY = 1e-9
@@ -44,6 +47,7 @@ class _Known(NamedTuple):
     scores: QueryScores
     # Ends of the 95 % intervals of the means [runs]; None if they would have to be drawn for every measure
     ends: tuple[Floats, Floats] | None = None
+    examples: Mapping[str, str] | None = None  # run → a query that breaks a limit, if the axis names any
 
 
 _Found = _Known | None
@@ -90,10 +94,28 @@ def _scored(snapshot: Snapshot, among_runs: Sequence[str], scope: Scope, scorer:
     return _Known(measure, QueryScores(tuple(run_ids), tuple(query_ids), values), ends)
 
 
+def _leaks(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> _Found:
+    """Return whether rankings show what filters forbid, for all questions with a filter, judged or not."""
+    ranked = runs.filter("has_rankings")["run_id"].to_list()
+    rows = leaks(snapshot, ranked, quality.k)
+    if rows.is_empty():
+        return None
+    run_ids, query_ids = (rows[name].unique().sort().to_list() for name in ("run_id", "query_id"))
+    values = np.full((len(run_ids), len(query_ids)), np.nan)
+    run, query = places(rows, run_id=run_ids, query_id=query_ids)
+    values[run, query] = rows["leak"].to_numpy()
+    ends = mean_interval(values, "shares", clusters=groups(snapshot, scope).labels(query_ids))
+    shown = rows.filter(pl.col("leak") > 0).group_by("run_id").agg(pl.col("query_id").min())
+    examples = {run_id: cut(query_id, 40) for run_id, query_id in shown.iter_rows()}
+    scores = QueryScores(tuple(run_ids), tuple(query_ids), values)
+    return _Known(Measure(LEAK_RATE.name, quality.k), scores, ends, examples)
+
+
 _SOURCES: Mapping[str, Callable[[Snapshot, pl.DataFrame, Scope, Quality], _Found]] = {
     ROBUST.column: _robust,
     REFUSING.column: partial(_answers, "right_refusal"),
     ANSWERING.column: partial(_answers, "no_wrong_refusal"),
+    LEAK.column: _leaks,
 }
 """Measure and values of each axis in a workspace, by its column; None if nothing is known there. Harm comes
 with the quality (`with_harm`)."""
@@ -119,6 +141,9 @@ def beside(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qualit
         known = pl.DataFrame({"run_id": found.scores.run_ids, name: means, **columns})
         known = known.with_columns(pl.col(pl.Float64).fill_nan(None)).drop_nulls(name)
         known = known.with_columns(pl.lit(str(found.measure)).alias(name + OF))
+        if found.examples is not None:
+            named = pl.col("run_id").replace_strict(found.examples, default=None, return_dtype=pl.String)
+            known = known.with_columns(named.alias(name + EXAMPLE))
         table = table.join(known, on="run_id", how="left", maintain_order="left")
     return table
 

@@ -271,6 +271,8 @@ def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
     golden = snapshot.golden_sets(runs["collection_id"][0] if runs.height else None)
     if any(snapshot.nuggets(golden_set_id).height for golden_set_id in golden["golden_set_id"]):
         needs |= {"nuggets", "facets"}
+    if any(map(snapshot.access, set(snapshot.searched(ranked).values()))):
+        needs.add("filters")
     if snapshot.graded_answers(ranked)["grade"].is_not_null().any():
         needs.add("answers")
     if ranked and perturbed_runs(snapshot.runs(runs["collection_id"][0])).height:

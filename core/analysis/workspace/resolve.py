@@ -18,6 +18,7 @@ from core.analysis.workspace.query_sets import unperturbed
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.scope import Answering, Latency, Quality, Scope, audits, resolve_runs, zone
 from core.axes import stack_key
+from core.decide.axes import LEAK
 from core.decide.rules import Constraints
 from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError, nearest
@@ -94,7 +95,7 @@ def decided(question: Question, asked: Compared) -> View:
         quality=quality,
         latency=narrowed.latency,
         constraints=replace(
-            _limits(question, quality, narrowed.scope.answering),
+            _limits(question, quality, narrowed.scope.answering, _no_leaks(asked.snapshot, narrowed.scope)),
             costs_said=cost_unit(narrowed.table),
             delta=zone(quality, narrowed.table) if delta is None else delta,
         ),
@@ -145,15 +146,24 @@ def _measured(question: Question, snapshot: Snapshot, scope: Scope | None) -> tu
     return replace(scope, answering=answering, cutoff=quality.k), quality
 
 
-def _limits(question: Question, quality: Quality, answering: Answering) -> Constraints:
+def _no_leaks(snapshot: Snapshot, scope: Scope) -> bool:
+    """Return whether a stack that leaks is never shipped: filters ask about a permission."""
+    access = snapshot.access(scope.collection_id)
+    return access is not None and access.decides
+
+
+def _limits(question: Question, quality: Quality, answering: Answering, no_leaks: bool) -> Constraints:
     floor = question.min_quality
     if quality.is_share and floor is not None and not 0 <= floor <= 1:
         raise InputError(f"--min-quality {floor:g}: {quality.name} lies between 0 and 1.", do="Write 0.6.")
+    beside = question.beside
+    if no_leaks and beside[LEAK.limit] is None:
+        beside = {**beside, LEAK.limit: 0.0}
     return Constraints(
         sla_ms=question.sla_ms,
         budget=question.budget,
         min_quality=floor,
-        **question.beside,
+        **beside,
         jitter_ms=question.jitter_ms,
         higher_is_better=quality.higher_is_better,
         per_correct=answering.per == "correct answer",

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from core.analysis.workspace.answers import graded as graded_answers
+from core.analysis.workspace.filters import arrays
 from core.analysis.workspace.people import by_people, set_right
 from core.analysis.workspace.pools import EMPTY_SLOT, begun, deeper
 from core.diagnostics.noise import CLEAN, kin, perturbed_runs
@@ -264,6 +265,9 @@ def _extra(snapshot: Snapshot, golden_set_id: str, graded: Evidence, needs: froz
         )
         if "pool" in needs:
             extra = replace(extra, pool_sources=_pool_sources(snapshot, golden_set_id, graded))
+    if "filters" in needs:
+        states, filtered = arrays(snapshot, graded.run_ids, graded.query_ids, graded.depth)
+        extra = replace(extra, states=states, filtered=filtered)
     if of_nuggets or "nuggets" in needs:
         extra = replace(extra, **_nuggets(snapshot, golden_set_id, graded, needs))
     return extra

@@ -17,10 +17,8 @@ import polars as pl
 
 from core.errors import ClqError
 from core.filters import Filter, Kind, decoded, fields_of, parse
+from core.metrics.access import UNFILTERED, UNKNOWN
 from core.store.engine import ENGINE
-
-FORBIDDEN, ALLOWED, UNKNOWN, UNFILTERED = 0, 1, 2, 3
-"""States of a passage for a question: outside of its filter; within; without metadata; there is no filter."""
 
 _ROWS = "SELECT {columns} FROM read_parquet($files) WHERE collection_id = $collection ORDER BY 1"
 
@@ -95,7 +93,7 @@ class Access:
         return not self.permissions.isdisjoint(self.names)
 
     def states(self, query_ids: pl.Series, passage_ids: pl.Series) -> npt.NDArray[np.int8]:
-        """Return the state of each pair of question and passage, such as `FORBIDDEN`."""
+        """Return the state of each pair of question and passage, one of `core.metrics.access`."""
         filters = sorted(set(self.filters.values()), key=lambda asked: asked.text)
         place = {asked: number for number, asked in enumerate(filters)}
         numbers = {query: place[asked] for query, asked in self.filters.items()}

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from core.store.read.access import ALLOWED, UNFILTERED, Filtered, access
+from core.metrics.access import ALLOWED, UNFILTERED
+from core.store.read.access import Filtered, access
 from core.store.read.codes import STAGES, Coded, Filed, coded
 
 Five = tuple[float, float, float, float, float]

@@ -21,6 +21,7 @@ _NEEDS = {
     "answers": "answers with grades",
     "perturbed": "runs of perturbed queries",
     "nuggets": "nuggets",
+    "filters": "filters of questions, metadata of passages",
 }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from core.metrics import Extra, Measure, Weighting, na_reason, score_at, weights
+from core.metrics.access import NEVER
 from core.metrics.classical import POOL
 from core.metrics.info import depths_of, sets_of
 from core.metrics.robust import chosen
@@ -34,6 +35,8 @@ NOISY = "ufdbga"  # The ranking for the perturbed query, whatever the perturbati
 ANSWERS = (0.0, 0.0, 0.25, 0.5, 0.75, 1.0)  # Correctness of the answer from the first 1, 2, … passages
 NUGGETS: dict[str, tuple[int, ...]] = {"a": (1, 2), "b": (1,), "c": (2, 3), "d": (4,), "f": (), "u": ()}
 """Which of the example's nuggets each ranked passage supports; of five, 1 to 3 are vital."""
+FORBIDDEN = "uf"  # The passages that the filter of the example's query forbids
+_LEFT = len(PASSAGES) - len(FORBIDDEN)
 LISTED, VITALS = frozenset(range(1, 6)), frozenset(range(1, 4))
 DEEPEST = len(RANKING)
 GRADES = {name: grade for name, grade, _ in PASSAGES}
@@ -306,10 +309,18 @@ _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
     "VitalCoverage": _coverage(VITALS),
     "Nuggets": lambda ranked: f"{len(_told(ranked))}",
     "NuggetRedundancy": _redundancy,
+    "Leak": lambda ranked: "1" if _forbidden(ranked) else "0",
+    "Leaked": lambda ranked: f"{_forbidden(ranked)}",
+    "Short": lambda ranked: "1" if ranked.k - _forbidden(ranked) < min(ranked.k, _LEFT) else "0",
     "alpha-nDCG": _alpha_ndcg,
     "NRBP": _nrbp,
     "UDCG": _udcg,
 }
+
+
+def _forbidden(ranked: Ranked) -> int:
+    """Return how many of Top(K) the filter forbids."""
+    return sum(name in FORBIDDEN for name in ranked.top)
 
 
 def expression(ranked: Ranked) -> str:
@@ -398,6 +409,8 @@ def _value(measure: Measure) -> float | None:
         answers=np.array([ANSWERS]),
         nuggets=np.array([[bits(NUGGETS[name]) for name in RANKING]], dtype=np.uint64),
         nuggets_listed=np.array([[bits(LISTED), bits(VITALS)]], dtype=np.uint64),
+        states=np.array([[int(name not in FORBIDDEN) for name in RANKING]], dtype=np.int8),
+        filtered=np.array([[NEVER, _LEFT]], dtype=np.int32),
         perturbed=dict.fromkeys(
             chosen(measure.values), np.array([[GRADES[name] for name in NOISY]], dtype=np.int8)
         ),
@@ -415,8 +428,9 @@ def _notes(ranked: Ranked) -> list[str]:
         )
     if name in _REPEATS:
         return [_sources_in_words(_REPEATS[name])]
-    if "nuggets" in ranked.measure.info.needs:
-        return [_nuggets_in_words(ranked)]
+    if needs := ranked.measure.info.needs & {"nuggets", "filters"}:
+        filtered = f"The filter forbids {' and '.join(FORBIDDEN)}, and leaves {_LEFT} passages."
+        return [filtered if "filters" in needs else _nuggets_in_words(ranked)]
     if name in ("Harm", "HarmUpper", "Hole", "Judged", "nDCG", "ERR"):
         return []
     if name == "Acc|Hit":
