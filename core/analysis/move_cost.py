@@ -163,9 +163,9 @@ def _here(asked: Asked, row: Mapping[str, Any], passages: int | None) -> tuple[f
     if passages is None:
         return None
     name = str(json.loads(row["spec"]).get("embedder"))
-    manifest = asked.view.snapshot.runs(asked.view.scope.collection_id).filter(run_id=row["run_id"])[
-        "manifest"
-    ]
+    manifest = asked.view.snapshot.runs(asked.view.scope.collection_id).filter(
+        run_id=row.get("embedded_by") or row["run_id"]
+    )["manifest"]
     told = json.loads(manifest[0])
     indexed = (told.get("corpus") or {}).get("indexed")
     for index in (told.get("indexes") or {}).values():

@@ -133,12 +133,8 @@ def moves(view: View, replayed: Sequence[Replay] = ()) -> pl.DataFrame:
         asked = _asked(view, now, to)
         rows.append(_row(asked, _gain(asked)))
     for replay in replayed:
-        to = {
-            "run_id": None,
-            "name": replay.name,
-            "spec": json.dumps(dict(replay.spec)),
-            COST.column: replay.cost,
-        }
+        to = {"run_id": None, "embedded_by": replay.dense, "name": replay.name, COST.column: replay.cost}
+        to["spec"] = json.dumps(dict(replay.spec))
         rows.append({**_row(_asked(view, now, to), replay.gain), "in_sample": replay.in_sample})
     return pl.DataFrame(rows, schema=MOVES).sort("difference", descending=True, nulls_last=True)
 

@@ -19,6 +19,17 @@ COLLECTION_ID = "docs-search"
 GOLDEN_SET_ID, SECOND_SET_ID = "docs-search-graded", "docs-search-second"
 RESULTS = DEMO / "measured"
 MORE = DEMO / "queries-more.jsonl"
+RUNNING_ID, RUNS_TODAY = "python-help", "BM25 ⊕ MiniLM"
+"""A second workspace, and the stack of it that runs today."""
+CANDIDATES = (
+    "BM25",
+    "MiniLM",
+    "MiniLM int8",
+    "BM25 ⊕ wordllama",
+    "BM25 ⊕ MiniLM · rrf constant 10",
+    "BM25 + late interaction, K = 20",
+)
+"""The other stacks there: without the fusions that gain most, which *What if → steps* replays."""
 LATER = {
     DEMO / "judgements-later.tsv": "a language model, 27 November 2026: what encoders and a reranker bring",
     DEMO / "judgements-whole.tsv": "language models, 28 November 2026: blind, first ten of every stack",
@@ -86,6 +97,42 @@ def texts() -> Batch:
         "judgements": pl.concat([*given, later()]),
     }
     return Batch(collections=(collection(),), golden_sets=golden_sets(), frames=frames)
+
+
+def running(workspace: Batch) -> tuple[Batch, str]:
+    """Return a workspace in which a stack runs today, and the run of that stack.
+
+    Args:
+        workspace: The workspace from `shipped`; the other holds its later questions with the same results.
+    """
+    stacks = [run for run in workspace.runs if run.label in (RUNS_TODAY, *CANDIDATES)]
+    ids = {run.run_id: f"{run.run_id}-{RUNNING_ID}" for run in stacks}
+    runs = tuple(replace(run, run_id=ids[run.run_id], collection_id=RUNNING_ID) for run in stacks)
+    asked, golden = demo.queries(MORE).with_columns(collection_id=pl.lit(RUNNING_ID)), f"{RUNNING_ID}-graded"
+    own = asked["query_id"].to_list()
+
+    def held(table: str) -> pl.LazyFrame:
+        return workspace.frames[table].lazy().filter(pl.col("query_id").is_in(own))
+
+    frames: dict[str, pl.DataFrame] = {"queries": asked}
+    for name in ("rankings", "timings", "usage"):
+        rows = held(name).filter(pl.col("run_id").is_in(list(ids))).collect()
+        frames[name] = rows.with_columns(pl.col("run_id").replace_strict(ids))
+    judged = held("judgements").filter(golden_set_id=GOLDEN_SET_ID).collect()
+    shown = {*frames["rankings"]["passage_id"], *judged["passage_id"]}
+    passages = demo.passages().filter(pl.col("passage_id").is_in(list(shown)))
+    frames["passages"] = passages.with_columns(collection_id=pl.lit(RUNNING_ID))
+    frames["judgements"] = judged.with_columns(golden_set_id=pl.lit(golden))
+    about_it = "The later questions and the results of docs-search, with a stack marked as running today."
+    whole = replace(collection(), collection_id=RUNNING_ID, name="Help on Python packages", notes=about_it)
+    graded = replace(
+        golden_sets()[0],
+        golden_set_id=golden,
+        collection_id=RUNNING_ID,
+        name="Help on Python packages, graded",
+    )
+    batch = Batch(collections=(whole,), golden_sets=(graded,), runs=runs, frames=frames)
+    return batch, next(run.run_id for run in runs if run.label == RUNS_TODAY)
 
 
 def shipped() -> tuple[Batch, Batch]:

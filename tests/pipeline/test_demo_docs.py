@@ -17,6 +17,7 @@ from core.paths import ROOT
 from core.pipeline import demo, demo_docs
 from core.store import Store
 from core.views.blocks import Way
+from core.work import incumbent
 from tools.demo.pool import write_tables
 
 
@@ -40,13 +41,35 @@ def test_what_is_shipped_is_loaded_and_spans_three_orders_of_magnitude(tmp_path:
     assert snapshot.answers(runs["run_id"].to_list())["reader"].unique().to_list() == ["fake"]
     assert snapshot.sizes("diagnostics").height == 4, "names in embedders"
     assert "python-docs" not in snapshot.collections()["collection_id"], "nothing was measured"
+    marked = snapshot.runs(demo_docs.RUNNING_ID).filter(label=demo_docs.RUNS_TODAY)["run_id"].to_list()
+    assert incumbent.marked(snapshot)["run_id"].to_list() == marked
+    assert snapshot.runs(demo_docs.RUNNING_ID).height == len(demo_docs.CANDIDATES) + 1
     assert_pages_agree(open_store(tmp_path / "store"))
+
+
+@pytest.mark.slow
+def test_where_a_stack_runs_today_its_steps_name_a_fusion_that_nobody_ran(shipped_store: Path):
+    """The second workspace has the texts, grades and results of the first, of its later questions alone."""
+    results = open_store(shipped_store)
+    space = results.workspace(demo_docs.RUNNING_ID)
+    said = space.switch()
+    assert (said["incumbent"], said["answer"]) == (demo_docs.RUNS_TODAY, "stay")
+    steps = space.page("what_if", "steps").tables["steps"]
+    assert steps.drop_nulls("in_sample").height == 2
+    assert steps["step"].to_list()[0] == "a setting"
+    assert set(steps["step"]) == {"a setting", "a new index", "embedding again"}
+    assert results.workspace(demo_docs.COLLECTION_ID).decide().data["stay_or_switch"] is None
+    whole = results.workspace(demo_docs.COLLECTION_ID).score("RA-nWG@10", per_query=True)
+    own = space.score("RA-nWG@10", per_query=True)
+    both = own.join(whole, on=["query_id", "stack"], suffix="_whole")
+    assert both.height == own.height
+    assert both["value"].to_list() == pytest.approx(both["value_whole"].to_list())
 
 
 def assert_pages_agree(results: Results):
     """No page says that nothing was measured of which another shows what was; README's numbers are so."""
     space = results.workspace(demo_docs.COLLECTION_ID)
-    assert "59 published, 25 measured;" in str(space.page("library")), "elsewhere: it is shipped"
+    assert "59 published, 32 measured;" in str(space.page("library")), "elsewhere: it is shipped"
     empty = space.page("latency", "indexes")
     assert empty.sentence == "No index measured by itself or imported yet."
     kinds = space.page("latency", "index loss").tables["index_loss"]["index"].n_unique()

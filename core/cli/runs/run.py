@@ -173,7 +173,8 @@ def demo(
     tracker = Tracker(Status(name="The demo"), path=status)
     tracker.tell(stage="loading")
     workspace, names = demo_docs.shipped()
-    batches = [workspace, published_batch(), published_readers()]
+    help_desk, runs_today = demo_docs.running(workspace)
+    batches = [workspace, help_desk, published_batch(), published_readers()]
     summary = "results that are shipped"
     if measure and not shipped:
         found, names, summary = _measured(context.books()["list"], tracker)
@@ -183,6 +184,7 @@ def demo(
         for batch in batches:
             writer.add(batch)
         landing.add(writer, context.store().read(), names)
+        writer.mark(runs_today)
     tracker.close(State.FINISHED, summary)
     complain(f"{summary}, in the store {context.store().path}")
     complain("next: `python -m core ui`, or `python -m core decide --collection docs-search --sla-ms 10`")

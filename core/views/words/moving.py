@@ -30,7 +30,8 @@ def sentences(move: Switch, measure: str) -> tuple[str, str]:
     """Say what to do and why, then by how much the candidate is better."""
     verdict, gain = move.verdict, move.move.gain
     name = str(move.now["name"] if verdict.answer != "switch" or move.to is None else move.to["name"])
-    head = f"{_HEAD[verdict.answer]} {name}: {verdict.why}."
+    lead = "" if move.to is None or gain is None else f"{signed(gain.difference)}, "
+    head = f"{_HEAD[verdict.answer]} {name}: {lead}{verdict.why}."
     if move.to is None or gain is None:
         return head, ""
     apart = f"{signed(gain.difference)}{interval(gain.low, gain.high)} {measure}, n = {gain.n}"
