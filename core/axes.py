@@ -60,6 +60,16 @@ def _fusion(fusion: Spec) -> str:
     return settings({"method": fusion["method"], **named}) if named and fusion.get("method") else ""
 
 
+def _filtering(way: str) -> str:
+    """Write a way of honouring filters: ``post-filter 4 ×``, ``partition by tenant``."""
+    kind, _, detail = way.partition(":")
+    if kind == "none":
+        return "unfiltered"
+    if kind == "partition":
+        return f"partition by {detail}"
+    return f"{kind}-filter" + (f" {detail} ×" if detail else "")
+
+
 QUERY_STAGES: Mapping[str, str] = {
     "rewrite": "rewrite",
     "variant": "rewrite",
@@ -146,6 +156,9 @@ KEYS: Mapping[str, Key] = {
         names_method=True,
         planned=False,
         replay="near copies were taken out of its pool, so a smaller pool is not simply its first part",
+    ),
+    "filtering": Key(
+        kind=str, name="filtering", usual="unfiltered", label=_filtering, planned=False, step="rebuild"
     ),
     "cut": Key(kind=dict, name="cut-off", label=settings, names_method=True, replay=_CUT),
     "chunks_sent": Key(kind=int, name="chunks sent", usual="all", label="{} sent".format, replay=_CUT),

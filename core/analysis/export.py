@@ -133,6 +133,9 @@ class StoreShelf:
             frames={
                 "passages": self._snapshot.passages(collection_id),
                 "queries": self._snapshot.queries(collection_id),
+                "passage_metadata": self._snapshot.passage_metadata(collection_id),
+                "query_filters": self._snapshot.query_filters(collection_id),
+                "fields": self._snapshot.fields(collection_id),
                 **judged.frames,
                 **self.chunks(collection_id),
             },

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter_ns, process_time_ns
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+import polars as pl
 
+from core.filters import Filter
 from core.pipeline.evaluate.build import Builder, Models
 from core.pipeline.evaluate.job import Corpus
 from core.pipeline.evaluate.steps import Graph, Step
-from core.pipeline.index import DatabaseIndex
+from core.pipeline.index import DatabaseIndex, DenseIndex, ways
+from core.pipeline.index.bm25 import Bm25Index
+from core.pipeline.index.partitioned import Partitioned
+from core.pipeline.index.scope import Scope, Way, scopes_of
 from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.model import OwnRetriever
 from core.pipeline.own.parts import shelf_of
@@ -80,6 +85,8 @@ class Asker:
         models: Models,
         corpora: Mapping[str | None, Corpus],
         pipelines: Mapping[str, OwnStack] = MappingProxyType({}),
+        *,
+        filters: Sequence[Filter | None] = (),
     ) -> None:
         self.graph, self._depths = graph, graph.depths
         self._builder, self._models, self._pipelines = builder, models, pipelines
@@ -89,9 +96,23 @@ class Asker:
             for step in (route.pool, route.rerank)
             if step is not None
         }
+        self._filters = filters
+        self._scopes: dict[str, Sequence[Scope | None]] = {}  # of each query, by the hash of a corpus
         self._marks: dict[Step, dict[int, Any]] = {}
         self._shelves: dict[str, Shelf] = {}
         self.own: dict[Step, OwnRetriever] = {}  # custom pipelines that were asked
+
+    def scopes(self, step: Step) -> Sequence[Scope | None]:
+        """Return what the asker of each query may see of what a step searches; None = all of it."""
+        corpus = self._builder.corpus(step.built)
+        if corpus.hash not in self._scopes:
+            fields = pl.DataFrame() if corpus.fields is None else corpus.fields
+            self._scopes[corpus.hash] = scopes_of(fields, self._filters)
+        return self._scopes[corpus.hash]
+
+    def inputs(self, step: Step, query: int, results: Iterable[Any]) -> list[Any]:
+        """Return what a step is given for a query: its inputs' results, and its scope if it filters."""
+        return [*results, *((self.scopes(step)[query],) if step.way is not None else ())]
 
     def node(self, step: Step) -> Node:
         """Return a step that can be asked."""
@@ -120,13 +141,30 @@ class Asker:
 
     def _search(self, step: Step) -> Node:
         index, depth = self._builder.search(step), self._depths[step]
+        if step.way is not None:
+            return self._filtered(step, index, step.way)
         if isinstance(index, DatabaseIndex):
-            return Node(step, _of_database(index, depth))
-        return Node(step, _timed(lambda _, inputs: index.search(inputs[0], depth)))
+            return Node(step, _of_database(index, lambda text, inputs: index.search(inputs[0], depth, text)))
+        find = cast(DenseIndex, index).search  # only filters make others
+        return Node(step, _timed(lambda _, inputs: find(inputs[0], depth)))
 
     def _sparse(self, step: Step) -> Node:
         index, depth = self._builder.bm25(step.built), self._depths[step]
-        return Node(step, _timed(lambda text, _: index.search(text, depth)))
+        if step.way is not None:
+            return self._filtered(step, index, step.way)
+        find = cast(Bm25Index, index).search
+        return Node(step, _timed(lambda text, _: find(text, depth)))
+
+    def _filtered(self, step: Step, index: ways.Searched, way: Way) -> Node:
+        """Return a search that honours filters; the last of its inputs is what the asker may see."""
+        depth = self._depths[step]
+
+        def find(text: str, inputs: Sequence[Any]) -> Hits:
+            return ways.search(index, ways.Asked(inputs[0], text), depth, scope=inputs[-1], way=way)
+
+        if isinstance(index, DatabaseIndex) or (isinstance(index, Partitioned) and index.in_database):
+            return Node(step, _of_database(index, find))
+        return Node(step, _timed(find))
 
     def _rerank(self, step: Step) -> Node:
         reranker = self._models.reranker(step.params["model"]["name"])
@@ -214,15 +252,18 @@ def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
     return ask
 
 
-def _of_database(index: DatabaseIndex, depth: int) -> Ask:
+def _of_database(index: DatabaseIndex | Partitioned[Any], find: Callable[[str, Sequence[Any]], Hits]) -> Ask:
     """Ask a database: a remote one answers a request, one in a folder takes processor time here."""
 
     def ask(text: str, inputs: Sequence[Any], _: str) -> Outcome:
         start, cpu = perf_counter_ns(), process_time_ns()
-        value = index.search(inputs[0], depth, text)
+        value = find(text, inputs)
         ms, cpu_ms = (perf_counter_ns() - start) / 1e6, (process_time_ns() - cpu) / 1e6
-        request = Amount(index.name, "requests", 1.0, Basis.MEASURED)
-        return Outcome(value, ms, None, usage=(request,)) if index.remote else Outcome(value, ms, cpu_ms)
+        if not index.remote:
+            return Outcome(value, ms, cpu_ms)
+        number = len(index.asked(inputs[-1])) if isinstance(index, Partitioned) else 1
+        request = Amount(index.name, "requests", float(number), Basis.MEASURED)
+        return Outcome(value, ms, None, usage=(request,))
 
     return ask
 

@@ -5,14 +5,16 @@ It also makes the models of one evaluation, each once, with its journals and its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TypeVar, cast
 
 import numpy as np
+import polars as pl
 from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
 
 from core.files import read_json, write_json
 from core.jobs import cores
@@ -31,7 +33,9 @@ from core.pipeline.index import (
     make_index,
     use_index,
 )
-from core.pipeline.index.bm25 import BM25_OPTIONS, Bm25Index, make_bm25
+from core.pipeline.index.bm25 import BM25_OPTIONS, Bm25Index, NoWordsError, make_bm25
+from core.pipeline.index.partitioned import Partitioned, folder_of
+from core.pipeline.index.scope import PARTITION, partition
 from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.model import OwnRetriever, asker_of
 from core.pipeline.own.passages import Shelf
@@ -153,7 +157,8 @@ def no_progress(_done: int, _whole: int, _unit: str) -> None:
     """Ignore progress reports."""
 
 
-_Index = TypeVar("_Index", Bm25Index, DenseIndex | DatabaseIndex)
+Dense = DenseIndex | DatabaseIndex
+_Index = TypeVar("_Index", bound=Bm25Index | Dense | Partitioned[Any])
 
 
 class Builder:
@@ -178,17 +183,23 @@ class Builder:
         vectors: Vectors = np.load(folder / VECTORS, mmap_mode="r")
         return vectors
 
-    def index(self, step: Step, within: Progress = no_progress) -> DenseIndex | DatabaseIndex:
+    def corpus(self, step: Step) -> Corpus:
+        """Return the corpus that a step builds from."""
+        while "corpus" not in step.params:
+            step = step.needs[0]
+        return self._corpora[step.params["corpus"]]
+
+    def index(self, step: Step, within: Progress = no_progress) -> Dense | Partitioned[Dense]:
         """Return the index of a step of kind "index"."""
         name, metric, params = (step.params[key] for key in ("name", "metric", "params"))
+        if PARTITION in step.params:
+            load = partial(Partitioned.load, load=load_index)
+            return self._saved(step, partial(self._parts, step, within=within), load, within)
         existing = is_existing(name, params)
-        with_corpus = step
-        while "corpus" not in with_corpus.params:
-            with_corpus = with_corpus.needs[0]
-        corpus = self._corpora[with_corpus.params["corpus"]]
+        corpus = self.corpus(step)
         ids = corpus.passage_ids.to_list() if existing else ()
 
-        def make(folder: Path) -> DenseIndex | DatabaseIndex:
+        def make(folder: Path) -> Dense:
             place = Place(folder, f"clq_{step.key.replace('-', '_')}", ids, corpus.texts)
             if existing:
                 return use_index(name, metric, params, place=place, dim=step.params["dim"])
@@ -198,19 +209,42 @@ class Builder:
 
         return self._saved(step, make, partial(load_index, ids=ids), within)
 
-    def search(self, step: Step) -> DenseIndex | DatabaseIndex:
+    def _parts(self, step: Step, folder: Path, within: Progress) -> Partitioned[Dense]:
+        """Build an index for each value of a field."""
+        name, metric, params = (step.params[key] for key in ("name", "metric", "params"))
+        vectors, texts = self.vectors(step.needs[0], within), self.corpus(step).texts
+        positions, parts = self._positions(step), list[Dense | None]()
+        for number, of_part in enumerate(positions):
+            table = f"clq_{step.key.replace('-', '_')}_{number}"
+            place = Place(folder_of(folder, number), table, (), texts.gather(of_part))
+            with threads(1 if len(of_part) < SEQUENTIAL_BELOW else cores()):
+                parts.append(make_index(name, vectors[of_part], metric, params, place=place))
+            within(number + 1, len(positions), "partitions")
+        return Partitioned(parts, positions, step.params[PARTITION]["field"])
+
+    def _positions(self, step: Step) -> list[NDArray[np.int64]]:
+        """Return the positions of the passages of each part that a step makes an index of."""
+        fields = self.corpus(step).fields
+        return partition(pl.DataFrame() if fields is None else fields, step.params[PARTITION]["field"])
+
+    def search(self, step: Step) -> Dense | Partitioned[Dense]:
         """Return the index of a step of kind "search", set up for that search."""
         index, options = self.index(step.built), step.params.get("options")
         return index.with_options(options) if options else index
 
-    def bm25(self, step: Step, within: Progress = no_progress) -> Bm25Index:
+    def bm25(self, step: Step, within: Progress = no_progress) -> Bm25Index | Partitioned[Bm25Index]:
         """Return the sparse index of a step of kind "bm25"."""
+        given = {name: value for name, value in step.params.items() if name in _BM25}
+        texts = self.corpus(step).texts
+        if PARTITION not in step.params:
+            return self._saved(step, lambda _: make_bm25(texts.to_list(), given), Bm25Index.load, within)
 
-        def make(_: Path) -> Bm25Index:
-            given = {name: value for name, value in step.params.items() if name in _BM25}
-            return make_bm25(self._corpora[step.params["corpus"]].texts.to_list(), given)
+        def make(_: Path) -> Partitioned[Bm25Index]:
+            positions = self._positions(step)
+            parts = [_bm25_part(texts.gather(of_part).to_list(), given) for of_part in positions]
+            return Partitioned(parts, positions, step.params[PARTITION]["field"])
 
-        return self._saved(step, make, Bm25Index.load, within)
+        return self._saved(step, make, partial(Partitioned.load, load=Bm25Index.load), within)
 
     def build(self, step: Step, within: Progress = no_progress) -> None:
         """Build a step's result, so that it exists when it is asked for."""
@@ -286,6 +320,14 @@ class Builder:
             within(start, len(whole), PASSAGES)
         shorter.flush()
         return {"rows": len(whole), "dim": dim, "seconds": round(perf_counter() - begin, 3)}
+
+
+def _bm25_part(texts: Sequence[str], options: JsonMap) -> Bm25Index | None:
+    """Return the index of a part of a corpus, or None if nothing in it can be found by words."""
+    try:
+        return make_bm25(texts, options)
+    except NoWordsError:
+        return None
 
 
 def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Progress) -> JsonMap:

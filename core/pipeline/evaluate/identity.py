@@ -11,7 +11,8 @@ import polars as pl
 
 from core.pipeline import environment
 from core.pipeline.evaluate.job import Job
-from core.pipeline.evaluate.steps import NONE, Identities
+from core.pipeline.evaluate.steps import FILTERING, NONE, Identities
+from core.pipeline.index.scope import PARTITION, filter_way
 from core.pipeline.own.model import expected_usage
 from core.pipeline.query.entities import names_hash
 from core.pipeline.query.rewrite import make_rewrite, rewrite_config
@@ -59,7 +60,20 @@ def identities(job: Job) -> Identities:
         versions={kind: _versions(packages) for kind, packages in _ENGINES.items()},
         names=names_hash(job.names),
         own={name: config.identity() for name, config in job.own.items()},
+        parts=_parts(job),
     )
+
+
+def _parts(job: Job) -> dict[tuple[str | None, str], str]:
+    """Return the hash of the values of every field that stacks partition a corpus by."""
+    ways = {filter_way(str(stack.spec.get(FILTERING, NONE))) for stack in job.stacks}
+    fields = {way.field for way in ways if way.kind == PARTITION}
+    return {
+        (chunking, name): short_hash(*corpus.fields[name].cast(pl.String).fill_null("\0"))
+        for chunking, corpus in job.corpora.items()
+        for name in fields
+        if corpus.fields is not None and name in corpus.fields.columns
+    }
 
 
 def billed(job: Job) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from core.errors import InputError
+from core.filters import Filter
 from core.pipeline.evaluate.steps import Route
 from core.pipeline.own.config import OwnStack
 from core.pipeline.query.entities import Names
@@ -45,6 +46,8 @@ class Corpus:
     chunking: str | None = None  # name of the chunking; None = the collection's own passages
     late: Late | None = None  # the data for late chunking; None = each passage is embedded by itself
     named: Named | None = None  # further ways to identify its passages; None = unused
+    # Fields of each passage that filters ask about, of `core.filters.fields_of`; None = nothing is filtered
+    fields: pl.DataFrame | None = None
 
     def __len__(self) -> int:
         return len(self.passage_ids)
@@ -173,6 +176,8 @@ class Job:
     # Names in the questions, for stacks whose questions use other names
     names: Names = field(default_factory=dict)
     own: Mapping[str, OwnStack] = field(default_factory=dict)  # Custom pipelines, by name
+    # What the asker of each query may see (None = all); empty = nothing is filtered
+    filters: Sequence[Filter | None] = ()
     # Share of a cluster machine for a task of each kind in `TASKS`
     resources: Mapping[str, Share] = field(default_factory=lambda: dict.fromkeys(TASKS, Share()))
 
@@ -201,9 +206,19 @@ class Job:
             self.hashes.get("corpus", ""),
             *(corpus.hash for chunking, corpus in self.corpora.items() if chunking is None),
             self.queries_hash,
+            *self._filtered,
             canonical_json({**conditions, "unmeasured": self.protocol.repeats == 0}),
             self.nonce,
         )
+
+    @property
+    def _filtered(self) -> tuple[str, ...]:
+        """Identify the filters and the fields that they ask about; empty if nothing is filtered."""
+        if not self.filters:
+            return ()
+        fields = [corpus.fields for corpus in self.corpora.values() if corpus.fields is not None]
+        asked = [asked.text if asked else "" for asked in self.filters]
+        return (short_hash(*asked, *(str(number) for table in fields for number in table.hash_rows())),)
 
     def run_id(self, route: Route) -> str:
         """Return the identity of a stack's run in this evaluation."""

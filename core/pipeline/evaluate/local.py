@@ -46,7 +46,7 @@ class LocalExecutor:
         self.collector = Collector()
         corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
         self.builder = Builder(runtime.artifacts, runtime.models, corpora, runtime.stage)
-        asker = Asker(every, self.builder, runtime.models, job.corpora, job.own)
+        asker = Asker(every, self.builder, runtime.models, job.corpora, job.own, filters=job.filters)
         self.measurer = Measurer(
             job.queries["text"].to_list(),
             job.protocol,
@@ -63,7 +63,7 @@ class LocalExecutor:
             job,
             results,
             builder=self.builder,
-            signals=Signals(every, results, self.builder.index),
+            signals=Signals(every, results, self.builder.index, asker.scopes),
             machine=runtime.machine,
             kept=runtime.kept,
             own=asker.own,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -25,8 +25,10 @@ from core.jobs import Tracker
 from core.pipeline.evaluate.asking import Asker, Node, Outcome, ordered
 from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.job import Protocol
-from core.pipeline.evaluate.steps import Graph, Route, Step
+from core.pipeline.evaluate.steps import FILTERING, Graph, Route, Step
 from core.pipeline.index import INDEXES, DatabaseIndex, DenseIndex, ann_recall, is_ann
+from core.pipeline.index.partitioned import Partitioned
+from core.pipeline.index.scope import PARTITION, POST, PRE, Scope
 from core.pipeline.own.config import OWN
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed, shown
@@ -35,6 +37,7 @@ from core.providers.base import Amount
 from core.records import JsonMap
 from core.tables import frame
 
+Dense = DenseIndex | DatabaseIndex
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -184,7 +187,8 @@ class Measurer:
         text = self._asked(node.step)[query]
         if rewrite is not None and rewrite is not node.step:
             text = results[rewrite].values[query]
-        return node.ask(text, [results[step].values[query] for step in node.step.inputs], again)
+        given = (results[step].values[query] for step in node.step.inputs)
+        return node.ask(text, self._asker.inputs(node.step, query, given), again)
 
     def _asked(self, step: Step) -> Sequence[str]:
         """Return queries as typed; perturbing them is free, and is not part of the step's time."""
@@ -298,9 +302,13 @@ class Signals:
     """Computes signals of routes; exact searches are shared by all indexes over the same vectors."""
 
     def __init__(
-        self, graph: Graph, results: Results, index: Callable[[Step], DenseIndex | DatabaseIndex]
+        self,
+        graph: Graph,
+        results: Results,
+        index: Callable[[Step], Dense | Partitioned[Dense]],
+        scopes: Callable[[Step], Sequence[Scope | None]],
     ) -> None:
-        self._graph, self._results, self._index = graph, results, index
+        self._graph, self._results, self._index, self._scopes = graph, results, index, scopes
         self._exact: dict[Step, list[Hits]] = {}
         self._recalls: dict[tuple[Step, int], list[float | None]] = {}
 
@@ -336,7 +344,7 @@ class Signals:
 
     def _recall(self, route: Route) -> Iterator[Signal]:
         search = _search(route)
-        if search is None or not is_ann(search.built.params["name"], search.index_options):
+        if search is None or not _may_miss(search):
             return
         depth = _leg_depth(route)
         if (search, depth) not in self._recalls:
@@ -349,17 +357,33 @@ class Signals:
         exact: JsonMap = {"name": EXACT, "params": {}}
         if not built.needs:  # a table whose vectors are elsewhere compares them itself
             exact = {"params": {**built.params["params"], "exact": "yes"}}
-        flat = Step("index", {**built.params, **exact}, built.needs)
-        key = Step("exact", {}, (embed, flat))
+        whole = {name: value for name, value in built.params.items() if name != PARTITION}
+        flat = Step("index", {**whole, **exact}, built.needs)
+        key = Step("exact", {FILTERING: PRE} if search.way else {}, (embed, flat))
         if key not in self._exact:
             deepest = max(
                 depth
                 for step, depth in self._graph.depths.items()
                 if step.kind == "search" and step.inputs[0] == embed and step.built.needs == built.needs
             )
-            vectors = np.stack(self._results[embed].values)
-            self._exact[key] = self._index(flat).search_batch(vectors, deepest)
+            self._exact[key] = self._nearest(search, flat, deepest)
         return self._exact[key]
+
+    def _nearest(self, search: Step, flat: Step, depth: int) -> list[Hits]:
+        """Return the exact neighbours of all queries, of those that their askers may see."""
+        vectors, index = np.stack(self._results[search.inputs[0]].values), cast(Dense, self._index(flat))
+        if search.way is None:
+            return index.search_batch(vectors, depth)
+        pairs = zip(vectors, self._scopes(search), strict=True)
+        return [index.search(vector, depth, scope=scope) for vector, scope in pairs]
+
+
+def _may_miss(search: Step) -> bool:
+    """Return whether a search may miss neighbours, and the exact ones can be known."""
+    if search.way is not None and not search.built.needs:
+        return False  # a table with vectors of its own, which nothing here filters
+    by_graph = is_ann(search.built.params["name"], search.index_options)
+    return by_graph or (search.way is not None and search.way.kind == POST)
 
 
 def _known(scores: Any) -> Any:  # noqa: ANN401 - the type of `Hits.scores`

@@ -14,6 +14,7 @@ from typing import Any
 
 from core.axes import QUERY_STAGES
 from core.pipeline.index import is_existing, parted
+from core.pipeline.index.scope import PARTITION, POST, Way, filter_way, filters_in
 from core.pipeline.own.config import OWN, own_of
 from core.pipeline.query.perturb import identified
 from core.pipeline.query.rewrite import HYDE, MULTI_QUERY, QUERIES, way_of
@@ -22,6 +23,7 @@ from core.records import JsonMap, Stack, canonical_json, short_hash
 
 NONE = "none"
 CHUNKER = "chunker"
+FILTERING = "filtering"
 _OVER_QUERIES: JsonMap = {"method": "rrf", "constant": 60, "depth": 100}
 """Fusion of the rankings of several queries."""
 
@@ -63,6 +65,11 @@ class Step:
     def index_options(self) -> JsonMap:
         """Options of the index that a search searches: some are for building it, all apply to searching."""
         return {**self.built.params["params"], **self.params.get("options", {})}
+
+    @property
+    def way(self) -> Way | None:
+        """How it honours the filters of its queries; None if it ignores them."""
+        return filter_way(self.params[FILTERING]) if FILTERING in self.params else None
 
     @property
     def rewrite(self) -> Step | None:
@@ -170,6 +177,8 @@ class Identities:
     full_dims: Mapping[tuple[str, int], int] = field(default_factory=dict)  # a corpus's embedding dimension
     versions: Mapping[str, JsonMap] = field(default_factory=dict)  # versions of the engines, by kind of step
     names: str = ""  # hash of the names in the questions
+    # hash of the values of a field that a corpus is partitioned by, by chunking and field
+    parts: Mapping[tuple[str | None, str], str] = field(default_factory=dict)
     own: Mapping[str, JsonMap] = field(
         default_factory=dict
     )  # all that could change a custom pipeline's answers
@@ -210,7 +219,12 @@ def vectors_step(spec: JsonMap, names: Identities) -> Step:
 def index_step(spec: JsonMap, names: Identities) -> Step:
     """Return the vector index of a dense or hybrid stack; stacks that only search it differently share it."""
     built, _ = parted(spec["index"], spec.get("index_params"))
-    params = {"name": spec["index"], "metric": spec.get("metric", "cosine"), "params": built}
+    params = {
+        "name": spec["index"],
+        "metric": spec.get("metric", "cosine"),
+        "params": built,
+        **_partition(spec, names),
+    }
     if is_existing(spec["index"], params["params"]):
         # An existing table is searched as it is: nothing is embedded for it.
         there = {"corpus": names.corpora[names.chunking(spec)], "dim": spec["dim"]}
@@ -221,7 +235,8 @@ def index_step(spec: JsonMap, names: Identities) -> Step:
 def bm25_step(spec: JsonMap, names: Identities) -> Step:
     """Return the sparse index of a sparse or hybrid stack."""
     corpus = {"corpus": names.corpora[names.chunking(spec)]}
-    return Step("bm25", {**corpus, **spec.get("bm25", {}), **_versions(names, "bm25")})
+    options = {**spec.get("bm25", {}), **_partition(spec, names)}
+    return Step("bm25", {**corpus, **options, **_versions(names, "bm25")})
 
 
 def own_step(spec: JsonMap, names: Identities) -> Step:
@@ -229,6 +244,15 @@ def own_step(spec: JsonMap, names: Identities) -> Step:
     model = {"name": spec["name"], **names.own[spec["name"]]}
     options = {"params": dict(spec.get("params", {})), "depth": int(spec["candidates"])}
     return Step(OWN, {"model": model, **options, "corpus": names.corpora[names.chunking(spec)]})
+
+
+def _partition(spec: JsonMap, names: Identities) -> dict[str, JsonMap]:
+    """Return the field that an index is partitioned by, with the hash of its values."""
+    way = filter_way(str(spec.get(FILTERING, NONE)))
+    if way.kind != PARTITION:
+        return {}
+    groups = names.parts.get((names.chunking(spec), way.field), "")
+    return {PARTITION: {"field": way.field, "groups": groups}}
 
 
 def _builds(step: Step) -> Iterator[Step]:
@@ -303,18 +327,33 @@ def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
 def _searched(spec: JsonMap, names: Identities, asked: tuple[Step, ...]) -> tuple[Step, list[Step]]:
     """Return the step that ranks for one text, and all steps from that text on."""
     sparse, dense = [], []
+    way = _filtering(spec)
     typed = {} if asked else _typed(spec, names)
     if spec["mode"] != "dense":
-        sparse = [Step("sparse", typed, (*asked, bm25_step(spec, names)))]
+        sparse = [Step("sparse", {**typed, **way}, (*asked, bm25_step(spec, names)))]
     if spec["mode"] != "sparse":
         embed = Step("embed", {"model": names.model(spec["embedder"]), "dim": spec["dim"], **typed}, asked)
         _, how = parted(spec["index"], spec.get("index_params"))
-        options = {"options": how} if how else {}
+        options = {**({"options": how} if how else {}), **way}
         dense = [embed, Step("search", options, (embed, index_step(spec, names)))]
     if spec["mode"] != "hybrid":
         return (sparse or dense)[-1], sparse + dense
     fuse = Step("fuse", {"fusion": dict(spec["fusion"])}, (sparse[-1], dense[-1]))
     return fuse, [*sparse, *dense, fuse]
+
+
+def _filtering(spec: JsonMap) -> dict[str, Any]:
+    """Return how a stack's searches honour filters.
+
+    A post-filter finds the more the deeper it searches, so that stacks share one of equal depths only.
+    """
+    if not filters_in(spec.get(FILTERING)):
+        return {}
+    way = {FILTERING: spec[FILTERING]}
+    if filter_way(spec[FILTERING]).kind != POST:
+        return way
+    look = int(spec["dedup"]["look"]) if spec.get("dedup") else 1
+    return {**way, "depth": spec.get("fusion", {}).get("depth", int(spec["candidates"]) * look)}
 
 
 def _typed(spec: JsonMap, names: Identities) -> dict[str, Any]:

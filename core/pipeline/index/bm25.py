@@ -18,6 +18,7 @@ import numpy as np
 from core.errors import InputError
 from core.params import Param, number, read_options
 from core.pipeline.index.saved import about_folder, new_folder
+from core.pipeline.index.scope import Scope
 from core.pipeline.index.terms import LANGUAGES, Analyzer, Terms, tokenise
 from core.pipeline.ranking import Hits, top_k
 from core.records import JsonMap
@@ -31,8 +32,14 @@ _KIND = "BM25 index"
 _ARRAYS = ("data", "indices", "indptr")
 
 
+class NoWordsError(InputError):
+    """Nothing in the passages can be indexed."""
+
+
 class Bm25Index:
     """A BM25 index over passages."""
+
+    selects = True  # whether it can search among some of its passages only
 
     def __init__(
         self,
@@ -48,7 +55,7 @@ class Bm25Index:
         self._analyzer = analyzer or Analyzer()
         terms = tokenise(texts, self._analyzer, workers=workers)
         if not terms.vocabulary:
-            raise InputError("No passage holds a word that BM25 could index.", where="passages")
+            raise NoWordsError("No passage holds a word that BM25 could index.", where="passages")
         # The numpy back end: no compilation pause, whether or not numba happens to be installed.
         self._index = _Index(k1=k1, b=b, method="lucene", backend="numpy")
         self._index.index(_Corpus(terms, terms.vocabulary), create_empty_token=False, show_progress=False)
@@ -71,13 +78,13 @@ class Bm25Index:
         postings = sum(int(self._index.scores[name].nbytes) for name in _ARRAYS)
         return postings + sum(len(term.encode()) for term in self._index.vocab_dict)
 
-    def search(self, text: str, k: int) -> Hits:
-        """Return the best passages for a query."""
+    def search(self, text: str, k: int, scope: Scope | None = None) -> Hits:
+        """Return the best passages for a query, of those that its asker may see."""
         ids = self._index.get_tokens_ids(self._analyzer.terms(text))
         if not ids:
             return Hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
         scores = self._index.get_scores_from_ids(ids)
-        matching = np.flatnonzero(scores > 0)
+        matching = np.flatnonzero(scores > 0 if scope is None else (scores > 0) & scope.allowed)
         return top_k(matching, scores[matching], k)
 
     def search_batch(self, texts: Sequence[str], k: int) -> list[Hits]:

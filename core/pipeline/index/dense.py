@@ -22,10 +22,12 @@ from core.pipeline.index.kinds import (
     Training,
     blocks,
     check_metric,
+    no_selection,
     row_lengths,
     unit,
 )
 from core.pipeline.index.saved import new_folder
+from core.pipeline.index.scope import Scope
 from core.pipeline.ranking import Hits, top_k, top_k_rows
 from core.providers.embed import Vectors
 from core.records import JsonMap
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 else:  # not needed for stored results
     faiss = later("faiss")
 
+NOTHING = Hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
 _SPARE = 8
 _ROUNDING = 2.0**-22
 """Rounding error of a float32 sum of products, per square root of its terms and relative to their size."""
@@ -58,6 +61,12 @@ class ExactSearch:
         for row in np.flatnonzero(last_kept - self._sign * proposed[:, -1] <= 2 * slack):
             hits[row] = self._reaching(queries[row : row + 1], last_kept[row] - 2 * slack[row], k)
         return hits
+
+    def among(self, queries: Vectors, k: int, scope: Scope) -> list[Hits]:
+        """Return the best k of the allowed passages, each of which is compared."""
+        positions = scope.positions[np.newaxis]
+        values = (self._values(query[np.newaxis], positions)[0] for query in queries)
+        return [top_k(positions[0], self._sign * scored, k) for scored in values]
 
     def _reaching(self, query: Vectors, score: float, k: int) -> Hits:
         """Return the best k of all passages with at least this score."""
@@ -114,6 +123,7 @@ class DenseIndex:
         self.dim: int = index.d
         self._index, self._kind, self._options, self._longest = index, kind, options, longest
         self._of_depth: dict[int, faiss.SearchParameters] = {}
+        self.selects = kind.selects  # whether it can search among some of its passages only
         self._sign = -1 if metric == "l2" else 1
         self._exact = ExactSearch(index, self._sign, longest) if kind.exact else None
 
@@ -144,9 +154,9 @@ class DenseIndex:
             build_s=self.build_s,
         )
 
-    def search(self, vector: Vectors, k: int) -> Hits:
-        """Return the best passages for one query vector."""
-        return self._ranked(self._prepared(vector[np.newaxis]), k)[0]
+    def search(self, vector: Vectors, k: int, scope: Scope | None = None) -> Hits:
+        """Return the best passages for one query vector, of those that its asker may see."""
+        return self._ranked(self._prepared(vector[np.newaxis]), k, scope)[0]
 
     def search_batch(self, vectors: Vectors, k: int) -> list[Hits]:
         """Return the best passages for each of many query vectors."""
@@ -178,12 +188,16 @@ class DenseIndex:
         lengths = row_lengths(queries, what="query vectors")
         return unit(queries, lengths) if self.metric == "cosine" else queries
 
-    def _ranked(self, queries: Vectors, k: int) -> list[Hits]:
+    def _ranked(self, queries: Vectors, k: int, scope: Scope | None = None) -> list[Hits]:
+        depth = min(k, len(self) if scope is None else len(scope.positions))
+        if not depth:
+            return [NOTHING] * len(queries)
         if self._exact:
-            hits = self._exact.ranked(queries, k)
+            exact = self._exact
+            hits = exact.ranked(queries, k) if scope is None else exact.among(queries, k, scope)
         else:
-            depth = min(k, len(self))
-            values, positions = self._index.search(queries, depth, params=self._search_parameters(depth))
+            told = self._search_parameters(depth) if scope is None else self._selecting(depth, scope)
+            values, positions = self._index.search(queries, depth, params=told)
             hits = top_k_rows(positions, values if self._sign > 0 else -values, depth)
         if self.metric != "l2":
             return hits
@@ -191,15 +205,27 @@ class DenseIndex:
         return [Hits(hit.passages, -np.sqrt(np.maximum(-hit.scores, 0.0))) for hit in hits]
 
     def _search_parameters(self, depth: int) -> faiss.SearchParameters | None:
-        effort = self._kind.effort
-        if effort and depth not in self._of_depth:
-            looked_at = whole(self._options, effort)
-            if effort == "nprobe":
-                told = faiss.SearchParametersIVF(nprobe=looked_at)  # type: ignore[call-arg]  # a wrong stub
-            else:  # a walk cannot return more than it visits; the stubs lack its class
-                told = faiss.SearchParametersHNSW(efSearch=max(looked_at, depth))  # type: ignore[attr-defined]
-            self._of_depth[depth] = told
+        if self._kind.effort and depth not in self._of_depth:
+            self._of_depth[depth] = self._told(depth)
         return self._of_depth.get(depth)
+
+    def _selecting(self, depth: int, scope: Scope) -> faiss.SearchParameters:
+        """Return how to search among the allowed passages only."""
+        if not self.selects:
+            raise no_selection(self.name)
+        return self._told(depth, sel=scope.selector)
+
+    def _told(self, depth: int, **more: faiss.IDSelector) -> faiss.SearchParameters:
+        effort = self._kind.effort
+        if not effort:
+            return faiss.SearchParameters(**more)
+        looked_at = whole(self._options, effort)
+        if effort == "nprobe":
+            return faiss.SearchParametersIVF(nprobe=looked_at, **more)  # type: ignore[call-arg]  # a wrong stub
+        # A walk cannot return more than it visits; the stubs lack its class.
+        walk = faiss.SearchParametersHNSW(efSearch=max(looked_at, depth), **more)  # type: ignore[attr-defined]
+        told: faiss.SearchParameters = walk
+        return told
 
 
 def make_index(

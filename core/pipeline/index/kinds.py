@@ -126,6 +126,7 @@ class Kind(Method):
     training: Training = Training.NONE  # its prior learning
     exact: bool = False  # whether it compares every original vector
     effort: str = ""  # the option for the search effort; empty if all is searched
+    selects: bool = True  # whether it can search among some of its vectors only
 
     @property
     def searching(self) -> tuple[str, ...]:
@@ -297,6 +298,7 @@ KINDS = (
         name="pq",
         text="Every vector is compared, held as codes of its parts (Jégou, Douze and Schmid, TPAMI 2011).",
         make=_pq,
+        selects=False,
         vector_bytes=_codes,
         options=_CODES,
         training=Training.SAMPLE,
@@ -305,6 +307,7 @@ KINDS = (
         name="opq",
         text="Codes of the parts after a learned rotation (Ge, He, Ke and Sun, CVPR 2013).",
         make=_opq,
+        selects=False,
         vector_bytes=_codes,
         options=(*_CODES, _ROUNDS),
         training=Training.SAMPLE,
@@ -367,6 +370,15 @@ def _check_sample(options: Options, passages: int | None, name: str) -> None:
             where=f"index {name}",
             do=f"Choose {smaller}a kind that learns nothing (flat, int8, hnsw-f32).",
         )
+
+
+def no_selection(name: str) -> InputError:
+    """Return the error for an index that cannot search among some of its vectors only."""
+    return InputError(
+        f"The index {name} cannot filter while it searches.",
+        where="filtering",
+        do="Use post:4 or partition with it.",
+    )
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

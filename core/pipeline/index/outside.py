@@ -25,8 +25,9 @@ import polars as pl
 from core.errors import ClqError, InputError, ProviderError
 from core.extras import needed
 from core.params import Options
-from core.pipeline.index.kinds import BLOCK_ROWS, Engine, blocks, row_lengths
+from core.pipeline.index.kinds import BLOCK_ROWS, Engine, blocks, no_selection, row_lengths
 from core.pipeline.index.saved import new_folder
+from core.pipeline.index.scope import Scope
 from core.pipeline.ranking import Hits, top_k
 from core.providers.embed import Vectors
 from core.records import JsonMap
@@ -61,6 +62,7 @@ class DatabaseIndex(ABC):
     """A vector index in a database, searched one vector at a time."""
 
     engine: ClassVar[Engine]
+    selects: ClassVar[bool] = False  # whether it can search among some of its passages only
 
     def __init__(self, place: Place, metric: str, options: Options) -> None:
         self.name, self.metric, self.build_s = self.engine.name, metric, 0.0
@@ -148,8 +150,10 @@ class DatabaseIndex(ABC):
     def __len__(self) -> int:
         return self._passages
 
-    def search(self, vector: Vectors, k: int, text: str = "") -> Hits:
-        """Return the best passages for one query vector."""
+    def search(self, vector: Vectors, k: int, text: str = "", scope: Scope | None = None) -> Hits:
+        """Return the best passages for one query vector, of those that its asker may see."""
+        if scope is not None:
+            raise no_selection(self.name)
         query = np.ascontiguousarray(vector, dtype=np.float32)
         if query.shape != (self.dim,):
             raise InputError(

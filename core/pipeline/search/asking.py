@@ -19,6 +19,7 @@ from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import FIRST, in_order, name
 from core.pipeline.evaluate.results import final
 from core.pipeline.evaluate.steps import Graph, Route, Step, graph
+from core.pipeline.index.scope import Scope, scopes_of
 from core.pipeline.own.parts import DocumentShelf
 from core.pipeline.query.perturb import perturbed
 from core.pipeline.ranking import Hits
@@ -63,6 +64,13 @@ class Grades:
         judged = own.any(axis=1)
         return [np.where(judged, score_at(measure, slots, own), np.nan) for measure in self._measures]
 
+    def _scopes(self, chunking: str | None) -> list[Scope | None]:
+        """Return what the asker of each query may see; judgements outside of it are set aside."""
+        fields = self._job.corpora[chunking].fields
+        if fields is None:
+            return [None] * self._job.queries.height
+        return scopes_of(fields, self._job.filters)
+
     def _of(self, chunking: str | None) -> tuple[list[dict[int, int]], NDArray[np.int32]]:
         """Return grades by query and position of the passage, and the number of each grade."""
         if chunking not in self._known:
@@ -85,12 +93,18 @@ class Grades:
             rows = self._judged.filter(pl.col("golden_set_id").is_in(sets))
             grades: list[dict[int, int]] = [{} for _ in ids]
             counts = np.zeros((len(ids), 5), dtype=np.int32)
+            scopes = self._scopes(chunking)
             for query, passage, grade in rows.select("query_id", "passage_id", "grade").iter_rows():
-                if query in query_at:
+                if query in query_at and _may_see(scopes[query_at[query]], passage_at.get(passage)):
                     counts[query_at[query], grade - 1] += 1
                     grades[query_at[query]][passage_at.get(passage, -1)] = grade
             self._known[chunking] = grades, counts
         return self._known[chunking]
+
+
+def _may_see(scope: Scope | None, position: int | None) -> bool:
+    """Return whether an asker may see a judged passage; what is not searched is unknown."""
+    return scope is None or (position is not None and bool(scope.allowed[position]))
 
 
 class Course:
@@ -121,7 +135,9 @@ class Course:
         queries = list(self._order[first:last])
         twins = [Stack({**stack.spec, "candidates": self._deepest}) for stack in stacks]
         every = graph([*stacks, *(twin for twin in twins if twin not in stacks)], self._names)
-        asker = Asker(every, self._builder, self._models, self._job.corpora, self._job.own)
+        asker = Asker(
+            every, self._builder, self._models, self._job.corpora, self._job.own, filters=self._job.filters
+        )
         with threads(1):
             return [self._run(route, every, asker, queries) for route in every.routes[: len(stacks)]]
 
@@ -181,7 +197,8 @@ class Course:
             text = perturbed(text, step.typed) if step.typed else text
             if rewrite is not None and rewrite is not step:
                 text = self._kept[rewrite, every.depths.get(rewrite, 0)][query].value
-            return node.ask(text, [results[query].value for results in inputs], again)
+            given = asker.inputs(step, query, (results[query].value for results in inputs))
+            return node.ask(text, given, again)
 
         if node.model is None:
             ask(missing[0])  # opens files and warms caches

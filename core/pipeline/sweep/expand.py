@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from core.errors import ClqError
+from core.pipeline.evaluate.steps import FILTERING
 from core.pipeline.index import INDEX_NAMES, kind_of
 from core.pipeline.query.perturb import WAYS, perturb_table
 from core.pipeline.sweep.fields import Bm25, Encoder, Methodic
@@ -53,6 +54,7 @@ def _spec(choice: Choice, language: str, known: Known, chunker: Methodic | None 
     for axis in METHODS:
         if axis != "fusion" or own["mode"] == "hybrid":
             _put(spec, axis, _canonical(axis, own[axis], language))
+    _put(spec, FILTERING, own[FILTERING])
     spec |= {"reranker": own["reranker"], "candidates": own["candidates"]}
     _put(spec, "chunks_sent", own["chunks_sent"] if own["chunks_sent"] != ALL else None)
     return spec
@@ -145,7 +147,13 @@ def _grid(axes: Axes) -> Iterator[Choice]:
 def _fitting_values(axes: Axes, axis: str, mode: Mode) -> list[Any]:
     """Return the values of an axis, except methods that stacks of the mode cannot have."""
     registry = METHODS.get(axis)
-    return [value for value in getattr(axes, axis) if registry is None or registry.fits(value.method, mode)]
+    return [value for value in _values(axes, axis) if registry is None or registry.fits(value.method, mode)]
+
+
+def _values(axes: Axes, axis: str) -> tuple[Any, ...]:
+    """Return the values of an axis; one that may be left open has one value then."""
+    values: tuple[Any, ...] = getattr(axes, axis)
+    return values or ((None,) if axis == FILTERING else ())
 
 
 def _legs(axes: Axes, mode: Mode) -> Iterator[dict[str, Any]]:
@@ -200,5 +208,5 @@ def _size(axes: Axes) -> int:
     dims = sum(len(encoder.dim or axes.dim) or 1 for encoder in axes.embedder)
     dense = dims * len(axes.index) * len(axes.metric)
     legs = {"sparse": sparse, "dense": dense, "hybrid": sparse * dense * len(axes.fusion)}
-    others = math.prod(len(getattr(axes, axis)) for axis in (*WAYS, "rewrite", *_LATER))
+    others = math.prod(len(_values(axes, axis)) for axis in (*WAYS, "rewrite", *_LATER))
     return sum(legs[mode] for mode in axes.mode) * others * (len(axes.chunker) or 1)

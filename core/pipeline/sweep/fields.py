@@ -20,7 +20,9 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from core.decide.axes import FORMER
+from core.errors import InputError
 from core.params import Method
+from core.pipeline.index.scope import filter_way
 from core.records import JsonMap, canonical_json
 
 _Item = TypeVar("_Item")
@@ -101,6 +103,20 @@ Positive = Annotated[int, Field(ge=1)]
 Level = Annotated[int, Field(ge=0)]  # Of a perturbation of the queries; 0 = unchanged
 NameForm = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=int | str)]
 """A form of the names in queries; a number means that many wrong letters."""
+
+
+def _as_way(value: object) -> object:
+    """Refuse a way of filtering that there is none of."""
+    if isinstance(value, str):
+        try:
+            filter_way(value)
+        except InputError as error:
+            raise ValueError(f"{error.found} {error.do}") from error
+    return value
+
+
+Filtering = Annotated[str, BeforeValidator(_as_way, json_schema_input_type=str)]
+"""How filters of queries are honoured; see `core.pipeline.index.scope`."""
 Named = Annotated[str, Field(min_length=1, max_length=200)]
 
 

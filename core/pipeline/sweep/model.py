@@ -23,6 +23,7 @@ from core.pipeline.sweep.fields import (
     ChunksSent,
     Encoder,
     EncoderChoice,
+    Filtering,
     Index,
     IndexChoice,
     Level,
@@ -147,6 +148,10 @@ class Axes(Table):
         metric: How vectors are compared.
         fusion: How the legs of a hybrid are fused.
         dedup: How near copies are kept out of the pool, or "none".
+        filtering: How the filters of the queries are honoured: "pre" = only allowed passages are candidates;
+            "post:4" = 4 times the depth is searched, then forbidden passages are dropped; "partition", or
+            "partition:FIELD" = an index for each value of a field; "none" = not at all. Empty = "pre" where
+            queries have filters.
         candidates: K, the depth of the candidate pool.
         reranker: Models, or "none".
         rewrite: What is searched for a query: "hygiene", "rules", "chat:MODEL" (restated), "hyde:MODEL",
@@ -173,6 +178,7 @@ class Axes(Table):
     metric: Many[Metric] = ("cosine",)
     fusion: Annotated[Many[MethodChoice], Registry(FUSIONS, fusion_options)] = (Methodic(method="rrf"),)
     dedup: Annotated[Many[MethodChoice], Registry(DEDUPS, dedup_options)] = (Methodic(method="none"),)
+    filtering: Many[Filtering] = ()
     candidates: Many[Positive] = (50,)
     reranker: Many[Named] = ("none",)
     rewrite: Many[Named] = ("none",)
@@ -213,6 +219,7 @@ class Point(Table):
     names: NameForm | None = None
     chunker: MethodChoice | None = None
     dedup: MethodChoice | None = None
+    filtering: Filtering | None = None
     reranker: Named | None = None
     candidates: Positive | None = None
     cut: MethodChoice | None = None

@@ -24,10 +24,12 @@ from core.pipeline.query.perturb import NAMES
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.fields import TaskShare
+from core.pipeline.sweep.filters import Filters, filters_of, way_problems, with_ways
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.model import GoldenSource, Latency, SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity
 from core.pipeline.sweep.sources import (
+    FILTERED,
     Shelf,
     chosen,
     on_shelf,
@@ -80,6 +82,11 @@ def read_job(
     largest = max(len(corpus) for corpus in corpora.values())
     problems = require(check(spec, known=known, stacks=stacks, books=books, passages=largest), to_run=to_run)
     queries = material.queries(given)
+    filters = material.filters(queries)
+    stacks = with_ways(stacks, filters)
+    if filters is not None:
+        corpora = material.filtered(corpora, filters)
+        problems += require(list(way_problems(stacks, filters, corpora)), to_run=to_run)
     golden, lost = material.graded(of_asked(given, queries))
     job = Job(
         name=spec.name,
@@ -97,6 +104,7 @@ def read_job(
         spec=spec.model_dump(mode="json"),
         hashes=_hashes(golden),
         names=material.names(queries),
+        filters=() if filters is None else filters.asked,
         resources={task: _share(getattr(spec.resources, task) or spec.resources) for task in TASKS},
     )
     notes = documents.notes if documents is not None else ()
@@ -170,6 +178,18 @@ class _Material:
             return None
         return pl.concat([frame("chunks", []), *chunks])
 
+    def filters(self, queries: pl.DataFrame) -> Filters | None:
+        """Return the filters of the questions, or None if they have none."""
+        return filters_of(self._frames, queries)
+
+    def filtered(self, corpora: Mapping[str | None, Corpus], filters: Filters) -> dict[str | None, Corpus]:
+        """Return the corpora with the fields of their passages that filters ask about."""
+        passages = {chunked.name: chunked.passages for chunked in self.cut} | {None: self._frames["passages"]}
+        return {
+            chunking: filters.apply(corpus, _sources(corpus, passages[chunking]))
+            for chunking, corpus in corpora.items()
+        }
+
     def names(self, queries: pl.DataFrame) -> Names:
         """Return the names in the questions, if stacks are asked with other names."""
         if not any(NAMES in stack.spec.get("perturb", {}) for stack in self._stacks):
@@ -188,6 +208,7 @@ class _Material:
             parts["passages"].insert(0, self._frames["passages"])
             known = self._frames.get("queries", queries.clear())  # also those that a draw left out
             parts["queries"] = [known, queries.join(known, on="query_id", how="anti").select(known.columns)]
+            parts |= {name: [self._frames[name]] for name in FILTERED if name in self._frames}
         frames = {name: pl.concat(tables) for name, tables in parts.items() if tables}
         return Batch(
             collections=tuple(collections), golden_sets=golden.golden_sets, frames={**frames, **golden.frames}
@@ -244,6 +265,15 @@ class _Material:
                 "chunker.",
             )
         return _tied(golden, record, judgements, self.cut[0]), []
+
+
+def _sources(corpus: Corpus, passages: pl.DataFrame) -> pl.Series:
+    """Return the source of each passage of a corpus."""
+    searched = corpus.passage_ids.alias("passage_id").to_frame()
+    placed = searched.join(
+        passages.select("passage_id", "source"), on="passage_id", how="left", maintain_order="left"
+    )
+    return placed["source"]
 
 
 def _frames(batch: Batch) -> dict[str, pl.DataFrame]:

@@ -15,6 +15,7 @@ import polars as pl
 from core.pipeline.evaluate import Corpus, Job
 from core.pipeline.evaluate.steps import Graph, Step
 from core.pipeline.index import expected_bytes
+from core.pipeline.index.scope import PARTITION, partition
 from core.pipeline.sweep.known import LOCAL_ENGINES, NONE, Known
 from core.pipeline.sweep.paid import CORPUS, Paid
 from core.pipeline.sweep.pools import FREE
@@ -228,9 +229,9 @@ def _build_s(step: Step, corpora: Mapping[str, Corpus], known: Known) -> float:
     if step.kind == "bm25":
         return size / BM25_PASSAGES_PER_S
     if step.kind == "index":
-        return build_seconds(
-            step.params["name"], dim=_dim(step), passages=size, options=step.params["params"]
-        )
+        name, options = step.params["name"], step.params["params"]
+        sizes = _sizes(step, _corpus(step, corpora))
+        return sum(build_seconds(name, dim=_dim(step), passages=part, options=options) for part in sizes)
     provider = known.config("embedder", step.params["model"]["name"]).provider
     if provider not in LOCAL_ENGINES:
         return 0.0
@@ -263,9 +264,17 @@ def _dim(step: Step) -> int:
     return int(step.params["dim"]) if "dim" in step.params else _dim(step.needs[0])
 
 
+def _sizes(step: Step, corpus: Corpus) -> list[int]:
+    """Return the number of passages of each index that a step builds: one, or one per partition."""
+    if PARTITION not in step.params or corpus.fields is None:
+        return [len(corpus)]
+    return [len(positions) for positions in partition(corpus.fields, step.params[PARTITION]["field"])]
+
+
 def _index_bytes(step: Step, corpora: Mapping[str, Corpus]) -> int:
     corpus = _corpus(step, corpora)
     if step.kind == "bm25":
         return int(BM25_BYTES_PER_CHARACTER * int(corpus.texts.str.len_chars().sum()))
-    params = step.params["params"]
-    return expected_bytes(step.params["name"], dim=_dim(step), passages=len(corpus), options=params)
+    name, options = step.params["name"], step.params["params"]
+    sizes = _sizes(step, corpus)
+    return sum(expected_bytes(name, dim=_dim(step), passages=size, options=options) for size in sizes)

@@ -25,6 +25,8 @@ from core.pipeline.sweep.model import CollectionSource, GoldenSource
 from core.records import Batch, Collection
 from core.tables import frame
 
+FILTERED = ("passage_metadata", "query_filters", "fields")
+"""Tables that filters are read from: metadata of passages or of their documents, filters, declared fields."""
 WHOLE = ("beir", "clq")  # Formats of the importers that bring a collection with its questions and judgements
 
 
@@ -145,7 +147,7 @@ def _batch(imported: Import) -> Batch:
     if "passages" not in imported.frames:
         names = ", ".join(detected.name for detected in imported.detected)
         raise InputError("It holds no passages.", where=names, do="A BEIR collection has a corpus.jsonl.")
-    taken = ("passages", "queries", "judgements", "spans", "chunks", "clusters")
+    taken = ("passages", "queries", "judgements", "spans", "chunks", "clusters", *FILTERED)
     frames = {name: rows.lazy().collect() for name, rows in imported.frames.items() if name in taken}
     return Batch(collections=imported.collections, golden_sets=imported.golden_sets, frames=frames)
 

@@ -121,7 +121,7 @@ class Search:
         measurer = Measurer(
             search.queries["text"].to_list(),
             search.protocol,
-            Asker(self._graph, self._builder, session.models, search.corpora),
+            Asker(self._graph, self._builder, session.models, search.corpora, filters=search.filters),
             kept=None,
             tracker=session.tracker,
             check=session.watch.check,

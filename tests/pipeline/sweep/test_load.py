@@ -127,13 +127,13 @@ def test_paths_are_relative_to_the_file_and_single_words_name_what_is_stored(tmp
 
 
 HEAD = 'collection = "c/"\n'
-AXES = "accents, bm25, candidates, case, chunker, chunks_sent, cut, dedup, dim, embedder, fusion, index"
+AXES = "accents, bm25, candidates, case, chunker, chunks_sent, cut, dedup, dim, embedder, filtering, fusion"
 REFUSED = {
     "no collection": ('name = "x"\n', "s.toml, collection: The key 'collection' is missing."),
     "unknown key": (
         HEAD + "[axes]\nembeder = 3\n",
         "s.toml:3, axes.embeder: There is no key 'embeder' here. "
-        f'Did you mean "embedder"? Known: {AXES} (+8 more).',
+        f'Did you mean "embedder"? Known: {AXES} (+9 more).',
     ),
     "unknown section": (
         HEAD + "[latencies]\n",
@@ -176,7 +176,7 @@ REFUSED = {
         HEAD + '[[stack]]\nmode = "sparse"\n[[stack]]\nmode = "sparse"\ndimm = 3\n',
         "s.toml:6, stack[2].dimm: There is no key 'dimm' here. "
         'Did you mean "dim"? Known: accents, bm25, candidates, case, chunker, chunks_sent, cut, dedup, dim, '
-        "embedder, fusion, index (+7 more).",
+        "embedder, filtering, fusion (+8 more).",
     ),
     "in an inline table": (
         HEAD + "[axes]\nbm25 = [{ k1 = 1.2, c = 3 }]\n",
