@@ -18,7 +18,7 @@ from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence, furthest
 from core.analysis.workspace.view import View
-from core.axes import KEYS, Spec, qualities
+from core.axes import KEYS, NEAR_COPIES, Spec, qualities
 from core.decide.axes import Floats
 from core.decide.held_out import FOLDS, best_row, held_out
 from core.decide.switching import Gain, gains
@@ -130,7 +130,7 @@ def _legs(view: View) -> dict[str, list[dict[str, Any]]]:
     for row in rows.iter_rows(named=True):
         run_id = deepest.get(row["run_id"], row["run_id"])
         spec = json.loads(stored[run_id])
-        whole = spec.get("reranker") == "none" and not any(spec.get(key) for key in ("cut", "dedup"))
+        whole = spec.get("reranker") == "none" and not any(spec.get(key) for key in ("cut", NEAR_COPIES))
         if whole and spec.get("mode") in found and spec.get("candidates") and spec.keys() <= KEYS.keys():
             found[spec["mode"]].append({**row, "run_id": run_id, "spec": spec})
     return found
