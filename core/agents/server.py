@@ -40,8 +40,12 @@ Measure = Annotated[str | None, Field(description="Quality with its cutoff, such
 
 def _asks(name: str) -> Any:  # noqa: ANN401 - what pydantic says of a field
     """Return the type of a limit: a number within its bounds, never a text that looks like one."""
-    choice = declared(Question)[name].choice
-    return Field(ge=choice.low, le=choice.high, strict=True, allow_inf_nan=False, description=choice.about)
+    asked = declared(Question)[name]
+    choice = asked.choice
+    if not asked.number:
+        return Field(description=choice.about)
+    low, high = choice.low, choice.high
+    return Field(ge=low, le=high, strict=True, allow_inf_nan=False, description=choice.about)
 
 
 Sla = Annotated[float | None, _asks("sla_ms")]
@@ -53,8 +57,8 @@ LIMITS: Mapping[str, Any] = {
     "budget": Budget,
     "on": On,
     **{
-        name: Annotated[float | None, _asks(name)]
-        for name in declared(Question)
+        name: Annotated[each.type, _asks(name)]
+        for name, each in declared(Question).items()
         if name.startswith(("min_", "max_"))
     },
 }

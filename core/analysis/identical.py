@@ -8,10 +8,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import BESIDE, COST, LATENCY, QUALITY
+from core.decide.axes import BESIDE, COST, LATENCY, MOVING, QUALITY
 from core.tables import remembered
 
-ALIKE = ("latency_ms", "cost", "cost_least", "quality", *(axis.column for axis in BESIDE), "reranker")
+ALIKE = (
+    "latency_ms",
+    "cost",
+    "cost_least",
+    "quality",
+    *(axis.column for axis in (*BESIDE, *MOVING)),
+    "reranker",
+)
 """Columns that identical stacks share, so that they are one mark and one row: limits treat them alike."""
 
 

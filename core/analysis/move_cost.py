@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,8 @@ from core.providers.embed import embedder_config
 
 if TYPE_CHECKING:
     from core.pipeline.sweep.scale import Size
+    from core.prices import PriceBook
+    from core.store import Snapshot
 
 NOT_SAID = "what the move needs is not known of a custom or imported stack"
 _NO_SIZE = "passages or tokens per passage are not given"
@@ -38,10 +40,67 @@ class Work:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ground:
+    """Where moves are priced: the corpus, the prices and the terms; equal ones price alike."""
+
+    snapshot: Snapshot = field(compare=False)
+    book: PriceBook = field(compare=False)
+    source: tuple[object, ...]  # path and revision of the store, and digest of the prices
+    collection_id: str
+    terms: Terms
+
+    @classmethod
+    def of(cls, view: View) -> Ground:
+        """Return the ground of a workspace."""
+        source = (str(view.snapshot.path), view.snapshot.revision, view.book.digest)
+        return cls(
+            snapshot=view.snapshot,
+            book=view.book,
+            source=source,
+            collection_id=view.scope.collection_id,
+            terms=view.terms,
+        )
+
+    @cached_property
+    def passages(self) -> int | None:
+        """The passages of the corpus, as given or as stored."""
+        return self.terms.passages or len(self.snapshot.passages(self.collection_id)) or None
+
+    @cached_property
+    def embedded(self) -> Mapping[str, tuple[float, int]]:
+        """The seconds of one core in which models on this machine embedded passages, and how many."""
+        found: dict[str, tuple[float, int]] = {}
+        runs = self.snapshot.runs(self.collection_id).select("spec", "manifest")
+        for spec, manifest in runs.unique(maintain_order=True).iter_rows():
+            told = json.loads(manifest)
+            indexed = (told.get("corpus") or {}).get("indexed")
+            for index in (told.get("indexes") or {}).values():
+                for item, unit, amount, _ in index.get("embed_usage") or ():
+                    if (item, unit) == ("local-cpu", "cpu_ms") and indexed:
+                        found.setdefault(str(json.loads(spec).get("embedder")), (amount / 1000, indexed))
+        return found
+
+    @cached_property
+    def _counted(self) -> dict[tuple[str | None, str], float | None]:
+        return {}
+
+    def mean_tokens(self, tokenizer: str | None, prefix: str) -> float | None:
+        """Return the mean tokens of the stored passages, as a model counts them; None without texts."""
+        from core.pipeline.sweep.paid import count_texts  # noqa: PLC0415 - loads the engines, a second
+
+        if (tokenizer, prefix) not in self._counted:
+            texts = self.snapshot.passages(self.collection_id)["text"].drop_nulls().to_list()
+            counted = count_texts(texts, tokenizer, prefix)
+            mean = counted.tokens / counted.texts if counted.texts else None
+            self._counted[tokenizer, prefix] = mean
+        return self._counted[tokenizer, prefix]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Asked:
     """A move under consideration."""
 
-    view: View
+    ground: Ground
     now: dict[str, Any]  # row of the stack table: the running stack
     to: dict[str, Any]  # row of the stack that would replace it
     needs: Mapping[str, Step] | None  # the steps of the move, by the key that differs; None = unknown
@@ -51,13 +110,12 @@ class Asked:
     @property
     def terms(self) -> Terms:
         """The terms that the move is judged by."""
-        return self.view.terms
+        return self.ground.terms
 
-    @cached_property
+    @property
     def passages(self) -> int | None:
-        """The passages of the corpus, as given or as stored."""
-        stored = self.view.snapshot.passages(self.view.scope.collection_id)
-        return self.terms.passages or len(stored) or None
+        """The passages of the corpus."""
+        return self.ground.passages
 
     @property
     def embeds(self) -> bool:
@@ -135,7 +193,7 @@ def _embedding(
     spec = json.loads(row["spec"])
     if spec.get("mode") == "sparse":
         return 0.0, "nothing is embedded"
-    name, book = str(spec.get("embedder")), asked.view.book
+    name, book = str(spec.get("embedder")), asked.ground.book
     config = config_of(name)
     if (here := _here(asked, row, passages)) is not None:
         seconds, basis = here
@@ -163,15 +221,9 @@ def _here(asked: Asked, row: Mapping[str, Any], passages: int | None) -> tuple[f
     if passages is None:
         return None
     name = str(json.loads(row["spec"]).get("embedder"))
-    manifest = asked.view.snapshot.runs(asked.view.scope.collection_id).filter(
-        run_id=row.get("embedded_by") or row["run_id"]
-    )["manifest"]
-    told = json.loads(manifest[0])
-    indexed = (told.get("corpus") or {}).get("indexed")
-    for index in (told.get("indexes") or {}).values():
-        for item, unit, amount, _ in index.get("embed_usage") or ():
-            if (item, unit) == ("local-cpu", "cpu_ms") and indexed:
-                return amount / 1000 * passages / indexed, f"{name}, as measured on {indexed:,}"
+    if name in asked.ground.embedded:
+        seconds, indexed = asked.ground.embedded[name]
+        return seconds * passages / indexed, f"{name}, as measured on {indexed:,}"
     config = config_of(name)
     if config is None or place_of(config) is not None:
         return None
@@ -182,16 +234,7 @@ def _tokens_per_passage(asked: Asked, config: ModelConfig | None) -> float | Non
     tokens = asked.terms.tokens_per_passage
     if tokens is not None or config is None:
         return tokens
-    return asked.view.once(_mean_tokens, config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))
-
-
-def _mean_tokens(view: View, tokenizer: str | None, prefix: str) -> float | None:
-    """Return the mean tokens of the collection's passages, as a model counts them; None without texts."""
-    from core.pipeline.sweep.paid import count_texts  # noqa: PLC0415 - as above
-
-    texts = view.snapshot.passages(view.scope.collection_id)["text"].drop_nulls().to_list()
-    counted = count_texts(texts, tokenizer, prefix)
-    return counted.tokens / counted.texts if counted.texts else None
+    return asked.ground.mean_tokens(config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))
 
 
 def _embedding_hours(asked: Asked) -> tuple[float | None, str, str]:
@@ -241,7 +284,7 @@ def _building(asked: Asked) -> Item:
     from core.pipeline.sweep.scale import usd_of  # noqa: PLC0415 - as above
 
     seconds, basis = _building_s(asked)
-    usd = None if seconds is None else usd_of(asked.view.book, "local-cpu", "cpu_hour", seconds / _S_PER_H)
+    usd = None if seconds is None else usd_of(asked.ground.book, "local-cpu", "cpu_hour", seconds / _S_PER_H)
     return Item("build the index", usd, basis)
 
 
@@ -251,7 +294,7 @@ def _size(asked: Asked, spec: Spec) -> Size | None:
 
     if not spec.get("dim") or not spec.get("index") or asked.passages is None:
         return None
-    return index_at(dict(spec), asked.passages, asked.view.book)
+    return index_at(dict(spec), asked.passages, asked.ground.book)
 
 
 def _second_index(asked: Asked) -> Item:

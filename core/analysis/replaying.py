@@ -40,7 +40,6 @@ class Replay:
 
     spec: Spec
     name: str
-    dense: str  # run_id of the dense leg, which embedded the passages
     cost: float | None  # of the same legs as measured, as fusing them otherwise costs no more; None = unknown
     tried: int  # settings that it was chosen from
     in_sample: float  # gain on the questions that chose it
@@ -205,7 +204,6 @@ def _against(world: _World, today: Floats, tried: Sequence[_Tried]) -> tuple[Rep
             Replay(
                 spec=spec,
                 name=_name(one, spec["fusion"]),
-                dense=str(one.legs[1]["run_id"]),
                 cost=_measured_cost(world.view, spec),
                 tried=len(one.fusions),
                 in_sample=float(np.nanmean(sign * (one.values[best] - today)[asked])),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from core.decide.axes import LATENCY, Axis
+from core.decide.axes import LATENCY, NEEDED, SWITCHING, Axis
 from core.decide.pareto import by_noise, frontier, frontier_2d
 from core.decide.rules import Decision
 
@@ -59,10 +59,12 @@ def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) 
 
     Returns:
         status (one of `STATUSES`), run_id, stack, quality, latency_ms, cost with least and missing, reason
-        (why excluded), and the chances if the table has them.
+        (why excluded), the step and the cost of a move if a stack runs today, and the chances if the table
+        has them.
     """
     shown = [name for name in CHANCES if name in table.columns]
-    numbers = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
+    of_a_move = [name for name in (NEEDED, SWITCHING.column) if name in table.columns]
+    numbers = ("quality", "latency_ms", "cost", "cost_least", "cost_missing", *of_a_move)
     return ordered(marked(table, decision, weak=weak), decision).select(
         pl.col("status").cast(pl.String), "run_id", pl.col("name").alias("stack"), *numbers, *shown, "reason"
     )

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.analysis.move_cost import Asked, Work, config_of, items_of, monthly_embedding, work_of
+from core.analysis.move_cost import Asked, Ground, Work, config_of, items_of, monthly_embedding, work_of
 from core.analysis.payback import Monthly, monthly
 from core.analysis.replaying import Replay
 from core.analysis.workspace.view import View
 from core.axes import Step
-from core.decide.axes import COST, LATENCY
+from core.decide.axes import COST, LATENCY, NEEDED, STEP, SWITCHING
 from core.decide.rules import decide
 from core.decide.switching import (
     Gain,
@@ -30,7 +30,7 @@ from core.decide.switching import (
 )
 from core.errors import InputError
 from core.providers.ends import ends_of
-from core.tables import schema
+from core.tables import remembered, schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ def switch(view: View) -> Switch:
     if chosen is None:
         stays = Verdict("stay", "no other stack is within the limits", None)
         return Switch(now, None, None, _NO_MOVE, view.terms, stays)
-    asked = _asked(view, now, others.row(chosen, named=True))
-    move = _move(asked)
+    asked = _asked(Ground.of(view), now, others.row(chosen, named=True))
+    move = _move(view, asked)
     verdict = stay_or_switch(move, view.terms)
     spent, better = None, np.nan if move.gain is None else move.gain.difference
     if move.saves_usd is not None:
@@ -128,14 +128,18 @@ def moves(view: View, replayed: Sequence[Replay] = ()) -> pl.DataFrame:
         its ends, p_better, once_usd, in_sample (of a replayed fusion, whose run_id is null); best first.
     """
     now, others = _running(view)
-    rows = []
+    rows, ground = [], Ground.of(view)
     for to in others.iter_rows(named=True):
-        asked = _asked(view, now, to)
-        rows.append(_row(asked, _gain(asked)))
+        asked = _asked(ground, now, to)
+        rows.append(_row(asked, _gain(view, asked)))
     for replay in replayed:
-        to = {"run_id": None, "embedded_by": replay.dense, "name": replay.name, COST.column: replay.cost}
-        to["spec"] = json.dumps(dict(replay.spec))
-        rows.append({**_row(_asked(view, now, to), replay.gain), "in_sample": replay.in_sample})
+        to = {
+            "run_id": None,
+            "name": replay.name,
+            "spec": json.dumps(dict(replay.spec)),
+            COST.column: replay.cost,
+        }
+        rows.append({**_row(_asked(ground, now, to), replay.gain), "in_sample": replay.in_sample})
     return pl.DataFrame(rows, schema=MOVES).sort("difference", descending=True, nulls_last=True)
 
 
@@ -176,30 +180,52 @@ MOVES = schema(
 )
 
 
+def with_moves(view: View) -> View:
+    """Return a view whose table says what a move to each stack needs and costs, if a stack runs today."""
+    if view.running_row is None or view.incumbent is None:
+        return view
+    return view.replace(given=_with_moves(view.table, view.incumbent, Ground.of(view)))
+
+
+@remembered
+def _with_moves(table: pl.DataFrame, incumbent: str, ground: Ground) -> pl.DataFrame:
+    now = table.row(by_predicate=pl.col("run_id") == incumbent, named=True)
+    needs, costs = list[Step | None](), list[float | None]()
+    for to in table.iter_rows(named=True):
+        asked = _asked(ground, now, to)
+        needs.append(largest(asked.needs))
+        costs.append(total(each.usd for each in items_of(asked)))
+    return table.with_columns(
+        pl.Series(NEEDED, needs, dtype=pl.String),
+        pl.Series(STEP.column, [STEP.number(step) for step in needs], dtype=pl.Float64),
+        pl.Series(SWITCHING.column, costs, dtype=pl.Float64),
+    )
+
+
 NOTHING_RUNS = "Mark it: `incumbent NAME`, or name it: --incumbent NAME."
 _NO_MOVE = Move(gain=None, saves_usd=None, saves_ms=None)
 
 
-def _asked(view: View, now: dict[str, Any], to: dict[str, Any]) -> Asked:
+def _asked(ground: Ground, now: dict[str, Any], to: dict[str, Any]) -> Asked:
     before, after = (json.loads(row["spec"]) for row in (now, to))
     model = config_of(str(after.get("embedder")))
     needs = needed(before, after, shortens=model is not None and model.matryoshka)
-    return Asked(view=view, now=now, to=to, needs=needs, was=before, spec=after)
+    return Asked(ground=ground, now=now, to=to, needs=needs, was=before, spec=after)
 
 
-def _move(asked: Asked) -> Move:
+def _move(view: View, asked: Asked) -> Move:
     return Move(
-        gain=_gain(asked),
+        gain=_gain(view, asked),
         saves_usd=_saved(asked),
         saves_ms=_less(asked, LATENCY.column),
-        alike_ms=asked.view.decision.jitter_ms,
+        alike_ms=view.decision.jitter_ms,
         items=tuple(items_of(asked)),
     )
 
 
-def _gain(asked: Asked) -> Gain | None:
+def _gain(view: View, asked: Asked) -> Gain | None:
     """Return the gain of the new stack, as one of the family of all candidates."""
-    return asked.view.once(family).get(str(asked.to["run_id"]))
+    return view.once(family).get(str(asked.to["run_id"]))
 
 
 def family(view: View) -> dict[str, Gain]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from core.analysis.workspace.query_sets import LeastJudged
     from core.analysis.workspace.scope import LatencyScope, Per, Percentile
+    from core.axes import Step
     from core.decide.rules import Rule
     from core.importers.read.number_format import Reading
     from core.importers.read.ordering import OwnIds, TieOrder
@@ -31,6 +32,8 @@ class Asked(TypedDict, total=False):
     min_refusal_rate: float | None
     min_answer_rate: float | None
     max_leak: float | None
+    max_switching_usd: float | None
+    max_step: Step | None
     prices: str
     price: list[str] | None
     origin: list[Origin] | None

@@ -80,7 +80,7 @@ def typed(function: Callable[P, T]) -> Callable[P, T]:
 def unknown(name: str, known: Collection[str]) -> ClqError:
     """Report an unknown argument; a limit may go by the name of what it limits."""
     near = nearest_setting(name, known)
-    if near and not nearest(name, known):
+    if near and near != nearest(name, known):
         return InputError(f"No argument {cut(name, 40)!r}.", do=f"Nearest: {near}.")
     return UnknownNameError("argument", name, known)
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.axes import Step
 from core.choices import Choice
 from core.errors import nearest
-from core.number_format import PER_1K, CostUnit, ms, score
+from core.number_format import PER_1K, CostUnit, ms, score, usd
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +50,8 @@ class Axis:
     # The column of its lower bound when it is unknown; "" = there is none
     bound: str = ""
     example: str = ""  # the column that names an example of what the limit excludes; "" = there is none
+    # Words that its numbers are places of, the least first; a limit is one of them. Empty = plain numbers
+    levels: tuple[str, ...] = ()
 
     @property
     def unknown(self) -> str:
@@ -74,6 +77,14 @@ class Axis:
     def short(self) -> str:
         """Return its limit in the one word that fits beside a line: ``floor``."""
         return self.limit_word.rpartition(" ")[2]
+
+    def number(self, limit: float | str | None) -> float | None:
+        """Return a limit as a number of the axis; a level's place, if it has levels."""
+        return float(self.levels.index(limit)) if isinstance(limit, str) else limit
+
+    def said(self, limit: float | None) -> float | str | None:
+        """Return a limit as it is asked for: a level's word, if it has levels."""
+        return limit if limit is None or not self.levels else self.levels[round(limit)]
 
     def merit(self, values: Floats) -> Floats:
         """Return its numbers, with the sign such that higher is better."""
@@ -218,12 +229,58 @@ LEAK = Axis(
     example="leak_example",
 )
 BESIDE = (HARM, ROBUST, REFUSING, ANSWERING, LEAK)
-"""Axes that are used only if they have a limit."""
+"""Axes that are used only if they have a limit, each a mean over queries."""
+_TO_MARK = "mark the stack that runs today (`incumbent NAME`)"
+SWITCHING = Axis(
+    key="switching",
+    column="switching_usd",
+    word="switching cost",
+    article="a ",
+    unit="$",
+    unit_words="$ once",
+    written=usd,
+    pattern="${} once",
+    decimals=2,
+    least=0.01,
+    compared=False,
+    limit="max_switching_usd",
+    limit_word="switching limit",
+    missing="of unknown switching cost",
+    remedy=f"{_TO_MARK}, and give what a move costs: `--move queries_per_month=1e6`",
+)
+STEPS: tuple[Step, ...] = get_args(Step)
+STEP_WORDS: Mapping[Step, str] = {"none": "a setting", "rebuild": "a new index", "embed": "embedding again"}
+"""The most that a move requires, in words."""
+
+
+def _step_words(place: float | None) -> str:
+    return "not known" if place is None else STEP_WORDS[STEPS[round(place)]]
+
+
+STEP = Axis(
+    key="step",
+    column="switching_step",
+    word="step",
+    article="a ",
+    unit="step",
+    written=_step_words,
+    decimals=0,
+    compared=False,
+    limit="max_step",
+    limit_word="step limit",
+    missing="of unknown step",
+    remedy=f"{_TO_MARK}; of custom and imported stacks it stays unknown",
+    levels=STEPS,
+)
+NEEDED = "switching"
+"""Column of the stack table with the word of the largest step; null = unknown."""
+MOVING = (SWITCHING, STEP)
+"""Axes of a move from the stack that runs today, which are used only if they have a limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraLimits:
-    """The limits on the axes of `BESIDE`, named after their axes; None = no limit."""
+    """The limits on the axes of `BESIDE` and `MOVING`, named after their axes; None = no limit."""
 
     max_harm: Annotated[
         float | None,
@@ -270,11 +327,28 @@ class ExtraLimits:
             low=0, high=1,
         ),
     ] = None  # fmt: skip
+    max_switching_usd: Annotated[
+        float | None,
+        Choice(
+            "max_switching_usd", "switching limit",
+            "Most that a move from the stack that runs today costs once; $. See `switch`.",
+            low=0, title="Switching cost at most",
+        ),
+    ] = None  # fmt: skip
+    max_step: Annotated[
+        Step | None,
+        Choice(
+            "max_step", "step limit",
+            "Largest step of a move from the stack that runs today: none (a setting), rebuild (a new index) "
+            "or embed (embedding again).",
+            title="Step at most",
+        ),
+    ] = None  # fmt: skip
 
     @property
     def beside(self) -> dict[str, Any]:
         """Return the limits by name."""
-        return {axis.limit: getattr(self, axis.limit) for axis in BESIDE}
+        return {axis.limit: getattr(self, axis.limit) for axis in (*BESIDE, *MOVING)}
 
 
 def quality_axis(*, higher_is_better: bool) -> Axis:
@@ -295,7 +369,7 @@ def axes(
         said: How costs are written.
     """
     cost = cost_axis(said, per_correct=per_correct)
-    return (LATENCY, cost, quality_axis(higher_is_better=higher_is_better), *BESIDE)
+    return (LATENCY, cost, quality_axis(higher_is_better=higher_is_better), *BESIDE, *MOVING)
 
 
 LIMITS: Mapping[str, Axis] = {axis.limit: axis for axis in axes()}

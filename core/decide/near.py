@@ -245,7 +245,7 @@ def near_misses(
             if row is None:
                 continue
             gain = None if chosen is None else float(merit[row] - here)
-            set_to = float(getattr(wide(row), axis.limit))
+            set_to = lets_in(float(values[row]), upper=not axis.higher_is_better)
             value, beyond = float(values[row]), float(over[row])
             misses[row, axis.key] = NearMiss(row, axis, value, beyond, gain, set_to, bool(at_edge[row]))
     return sorted(misses.values(), key=lambda miss: (-merit[miss.row], miss.over))

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import BESIDE, QUALITY, Axis, ExtraLimits, Floats, axes
+from core.decide.axes import BESIDE, MOVING, QUALITY, Axis, ExtraLimits, Floats, axes
 from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, best_within, same_results, tied
 from core.errors import UnknownNameError
 from core.number_format import PER_1K, CostUnit
@@ -32,6 +32,7 @@ Mask = NDArray[np.bool_]
 REQUIRED = ("run_id", "quality", "latency_ms", "cost")
 OPTIONAL = (
     *(name for axis in BESIDE for name in (axis.column, axis.example) if name),
+    *(axis.column for axis in MOVING),
     "jitter_ms",
     "cost_noise",
     "cost_per",
@@ -68,8 +69,11 @@ class Constraints(ExtraLimits):
 
     def of(self, axis: Axis) -> float | None:
         """Return the limit on an axis, or None."""
-        value: float | None = getattr(self, axis.limit)
-        return value
+        return axis.number(getattr(self, axis.limit))
+
+    def said(self, axis: Axis) -> float | str | None:
+        """Return the limit on an axis as it is asked for, or None: the word of a step."""
+        return axis.said(self.of(axis))
 
     def required(self, rule: Rule) -> tuple[Axis, ...]:
         """Return the axes that must be known: quality, the limited ones, the one the rule minimises."""
@@ -189,12 +193,7 @@ def _lookup(words: list[str]) -> pl.Expr:
 
 def _in_words(broken: Sequence[Axis], required: tuple[Axis, ...], quality: Axis) -> pl.Expr:
     """Return an unknown quality, or every broken limit (of any row), or the unknown numbers."""
-    amounts = [
-        pl.when(pl.col(axis.key) > 0).then(
-            pl.concat_str(_amount(axis), pl.lit(f" {axis.beyond}"), *_example(axis))
-        )
-        for axis in broken
-    ]
+    amounts = [pl.when(pl.col(axis.key) > 0).then(_beyond(axis)) for axis in broken]
     lacking = [pl.when(pl.col(axis.unknown)).then(pl.lit(axis.unknown)) for axis in required]
     words: Any = pl.when(pl.col(quality.unknown)).then(pl.lit(quality.unknown))
     if broken:
@@ -211,9 +210,12 @@ def _joined(words: list[Any]) -> pl.Expr:
     return pl.concat_str(words, separator=" and ", ignore_nulls=True)
 
 
-def _amount(axis: Axis) -> pl.Expr:
-    """Return the excess with its unit."""
-    return pl.format(axis.pattern, _digits(axis.factor * pl.col(axis.key), axis))
+def _beyond(axis: Axis) -> pl.Expr:
+    """Return the excess with its unit: ``20 ms over the SLA``; none is said of a step."""
+    if axis.levels:
+        return pl.lit(axis.beyond)
+    amount = pl.format(axis.pattern, _digits(axis.factor * pl.col(axis.key), axis))
+    return pl.concat_str(amount, pl.lit(f" {axis.beyond}"), *_example(axis))
 
 
 def _digits(by: pl.Expr, axis: Axis) -> pl.Expr:

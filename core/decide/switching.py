@@ -10,20 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from core.axes import KEYS, Spec, Step
 from core.choices import Choice, declared
-from core.decide.axes import Floats
+from core.decide.axes import STEPS, Floats
 from core.errors import InputError, UnknownNameError
 from core.stats.intervals import Labels
 from core.stats.significance import holm, student_ends
 
 Answer = Literal["stay", "switch", "unknown"]
-STEPS: tuple[Step, ...] = get_args(Step)
 LEVEL = 0.025
 """The one-sided chance that a family without any better candidate leads to a move."""
 WEEKS_PER_MONTH = 365.25 / 12 / 7

@@ -7,13 +7,13 @@ from typing import Any
 
 import polars as pl
 
-from core.decide.axes import BESIDE
+from core.decide.axes import BESIDE, MOVING
 
 Data = Mapping[str, Any]
 Change = tuple[str, str, str, str]  # Kind, subject, before, now
 SCHEMA = {"kind": pl.String, "what": pl.String, "was": pl.String, "now": pl.String}
 """kind: "limit", "measure", "prices", "data" or "program"."""
-_LIMITS = ("sla_ms", "budget", "min_quality", *(axis.limit for axis in BESIDE), "jitter_ms")
+_LIMITS = ("sla_ms", "budget", "min_quality", *(axis.limit for axis in (*BESIDE, *MOVING)), "jitter_ms")
 _PRICED = ("prices", "price")
 _SIZES = ("queries", "passages")
 _JUDGED = ("golden_set_id", "judge", "queries", "judgements", "spans")

@@ -28,8 +28,8 @@ from core.analysis.workspace.resolve import NO_INCUMBENT
 from core.analysis.workspace.scope import AUTO, Answering, LatencyScope, Per, Percentile
 from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
-from core.axes import stack_key
-from core.decide.axes import BESIDE, FORMER, LIMITS, Axis
+from core.axes import Step, stack_key
+from core.decide.axes import BESIDE, FORMER, LIMITS, MOVING, Axis
 from core.decide.rules import Rule
 from core.decide.selection import DECIDED_BY
 from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, not_slower
@@ -70,7 +70,7 @@ class Again(BaseModel):
     latency: LatencyScope
     budget: Amount | None
     min_quality: Amount | None
-    beside: dict[str, Amount | None] = {}  # the limits on numbers other than quality
+    beside: dict[str, Amount | Step | None] = {}  # the limits on numbers other than quality
     rule: Rule
     judged: LeastJudged
     jitter_ms: Amount | None
@@ -97,7 +97,10 @@ class Again(BaseModel):
         """Gather the limits on numbers other than quality, each of which an older record may lack."""
         if not isinstance(data, dict):
             return data
-        return {**data, "beside": {axis.limit: data[axis.limit] for axis in BESIDE if axis.limit in data}}
+        return {
+            **data,
+            "beside": {axis.limit: data[axis.limit] for axis in (*BESIDE, *MOVING) if axis.limit in data},
+        }
 
 
 class _Row(BaseModel):

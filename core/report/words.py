@@ -16,7 +16,7 @@ from core.analysis.workspace.query_sets import WORDS
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.stacks import runs_in
 from core.choices import declared
-from core.decide.axes import BESIDE
+from core.decide.axes import BESIDE, MOVING
 from core.records import BASES
 from core.report.page import laid_out
 from core.report.summary import changes
@@ -191,6 +191,14 @@ def _asked(data: Data) -> tuple[tuple[str, str], ...]:
                 _limit(asked[axis.limit], text.score, f"at {axis.side} ", asked[axis.key] or ""),
             )
             for axis in BESIDE
+        ),
+        *(
+            (
+                axis.limit_word.capitalize(),
+                _limit(axis.number(asked.get(axis.limit)), axis.written, "at most "),
+            )
+            for axis in MOVING
+            if asked.get(axis.limit) is not None
         ),
         ("Latencies count as alike within", asked["jitter"]),
         ("Frontier", _FORMS[asked["frontier"]]),

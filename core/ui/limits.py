@@ -74,7 +74,7 @@ def standing(table: pl.DataFrame, quality: Quality, latency: Latency) -> dict[st
 
 def _named(values: Mapping[str, float | None]) -> dict[str, Any]:
     """Return limits by their names in a question."""
-    return {name: values.get(name) for name in LIMITS}
+    return {name: axis.said(values.get(name)) for name, axis in LIMITS.items()}
 
 
 def _field(limit: Limit) -> float | None:
@@ -82,6 +82,9 @@ def _field(limit: Limit) -> float | None:
     about = {"placeholder": NO_LIMIT, "help": plain(limit.help), **linked(limit.key)}
     if limit.money:
         return limit.taken(st.text_input(limit.label, None, validate=(READABLE, HOW), **about))
+    if limit.levels:
+        words = (rf"^({'|'.join(limit.levels)})$", f"Write one of {', '.join(limit.levels)}.")
+        return limit.taken(st.text_input(limit.label, None, validate=words, **about))
     value: float | None = st.number_input(
         limit.label,
         min_value=None if limit.counts else 0.0,
@@ -118,7 +121,8 @@ def offered_limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> l
 def _in_address() -> dict[str, float | str | None]:
     """Return the limits in the form of their fields: numbers, and dollars with their unit."""
     said = {key: st.query_params.get(key, "") for key in LIMITS}
-    return {key: (text or None) if SETTINGS[key].money else number(text) for key, text in said.items()}
+    worded = {key for key in LIMITS if SETTINGS[key].money or not SETTINGS[key].number}
+    return {key: (text or None) if key in worded else number(text) for key, text in said.items()}
 
 
 def turn(old: str | None, new: str | None) -> None:

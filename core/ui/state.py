@@ -16,7 +16,7 @@ import streamlit as st
 
 from core.analysis.workspace.question import Question
 from core.choices import Declaring, declared
-from core.decide.axes import FORMER, nearest_setting
+from core.decide.axes import FORMER, STEP, nearest_setting
 from core.decide.switching import Terms
 from core.errors import cut
 from core.number_format import PER_1K, dollars_per_1k
@@ -45,7 +45,10 @@ class Setting:
     rare: bool = False  # whether it is behind the button "Settings", which counts it
 
 
-_WORDS: Mapping[str, tuple[str, ...]] = {"rule": tuple(RULES)}  # Values of question fields that are words
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "rule": tuple(RULES),
+    STEP.limit: STEP.levels,
+}  # Values of question fields that are words
 
 
 def _of(kind: type[Declaring]) -> dict[str, Setting]:

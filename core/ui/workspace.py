@@ -141,13 +141,14 @@ def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
         scope, latency, table = asked.narrowed.scope, asked.narrowed.latency, asked.narrowed.table
         drawn = judge_noise(snapshot, scope, asked.quality)
         band = alike(table, asked.quality)
-        today = running_stack(snapshot, scope, table)
+        question = replace(question, **running_stack(snapshot, scope, table))
+        table = decided(question, asked).table  # with what a move to each stack needs
     if page.limits:
         with frame.strip:
             limits = constraints(table, asked.quality, latency)
     else:
         limits = standing(table, asked.quality, latency)
-    question = replace(question, judge_noise=drawn, take=_taken(table), **today, **band, **limits)
+    question = replace(question, judge_noise=drawn, take=_taken(table), **band, **limits)
     return cache.shared(decided(question, asked))
 
 

@@ -281,6 +281,12 @@ _EVERY = (
     score("harm", help="Harm at the cutoff, or Harm + Hole where over 5 % of a Top-K is unjudged."),
     score("refusal_rate", "refused rightly", "Of the questions without an answer, what the reader refused."),
     score("leak", "leaks", "Share of questions whose first K hold a passage that their filter forbids."),
+    usd(
+        "switching_usd",
+        "$ to switch",
+        "What a move from the stack that runs today costs once; empty = not known.",
+    ),
+    text("switching", "needs", "The largest step of a move from the stack that runs today."),
     score("answer_rate", "answered", "Of the questions with an answer, what the reader did not refuse."),
     *(
         count(f"{axis.column}_n", "n", f"Queries that carry the {axis.word}.")

@@ -115,7 +115,7 @@ def settings(view: View, *, runs: tuple[str, ...] = ()) -> dict[str, object]:
 def _asked(limits: Constraints, axis: Axis) -> float | str | None:
     """Return a limit in its URL form: dollars with their unit."""
     limit = limits.of(axis)
-    return limit if limit is None or axis.key != COST.key else limits.costs_said.typed(limit)
+    return limits.said(axis) if limit is None or axis.key != COST.key else limits.costs_said.typed(limit)
 
 
 def _answering(asked: Answering) -> dict[str, object]:

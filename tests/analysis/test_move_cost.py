@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.analysis.move_cost import Asked, items_of, work_of
+from core.analysis.move_cost import Asked, Ground, items_of, work_of
 from core.analysis.switching import switch
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
@@ -116,7 +116,7 @@ def cost(view: View, now: dict[str, Any], to: dict[str, Any]) -> float | None:
         for name, spec in zip(names, (now, to), strict=True)
     ]
     needs = needed(now, to, shortens=True)
-    asked = Asked(view=view, now=rows[0], to=rows[1], needs=needs, was=now, spec=to)
+    asked = Asked(ground=Ground.of(view), now=rows[0], to=rows[1], needs=needs, was=now, spec=to)
     if now == to:
         assert not [*items_of(asked)]
         assert not [*work_of(asked)]

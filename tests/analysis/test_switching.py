@@ -16,12 +16,14 @@ from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.view import View
 from core.api import open as open_store
 from core.cli.app import app
+from core.decide.rules import Constraints
 from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError
 from core.views.ask import Given
 from core.views.blocks import Cards, Text
 from core.views.what_if.changing import questions
 from core.views.what_if.ending import deadlines
+from core.views.words.near import broken, near_rows, promising_rows, way_in
 from tests.stores import Lab
 from tests.views.made import BOOK
 
@@ -209,3 +211,66 @@ def test_the_questions_that_a_move_changes_are_counted(store: Path, view: View):
     assert [number for _, number, _ in cards] == ["0", "20", "50.0 %"]
     nothing = tuple(questions.draw(view.replace(incumbent=None), Given()))
     assert nothing[0].sentence == "No stack is marked as running today."
+
+
+@pytest.mark.parametrize(
+    ("limits", "chosen", "near", "out"),
+    [
+        ({"max_step": "rebuild"}, "small", ("needs embedding again", "step limit embed"), "unknown step"),
+        ({"max_step": "embed"}, "large", None, "unknown step"),
+        (
+            {"max_switching_usd": 1000.0},
+            "small",
+            ("$2,095.00 over the switching limit (209.5 % beyond)", "switching limit $3,100 once"),
+            "unknown switching cost",
+        ),
+        ({"max_switching_usd": 4000.0}, "large", None, "unknown switching cost"),
+    ],
+)
+def test_a_move_has_two_limits_under_which_what_is_not_known_is_out_by_name(
+    view: View, limits: dict[str, Any], chosen: str, near: tuple[str, str] | None, out: str
+):
+    asked = view.replace(constraints=Constraints(**limits))
+    decided = asked.decision
+    assert asked.table["run_id"][decided.chosen or 0] == chosen
+    missed = near_rows(asked.table, decided, asked.constraints)
+    assert [(broken(row), way_in(row)) for row in missed] == ([] if near is None else [near])
+    assert decided.excluded().filter(run_id="told")["constraint"].to_list() == [out]
+    assert promising_rows(asked.table, decided)["run_id"].to_list() == ["told"]
+
+
+def test_the_limits_of_a_move_have_one_name_everywhere(store: Path, tmp_path: Path):
+    options = ["--max-step", "rebuild", "--max-switching-usd", "90", "--move", "queries_per_month=1000"]
+    told = json.loads(call(store, "decide", "--format", "json", *options))
+    limits = {"max_step": "rebuild", "max_switching_usd": 90.0}
+    assert {name: told["asked"][name] for name in limits} == limits
+    assert (told["chosen"]["switching"], told["chosen"]["switching_usd"]) == ("none", 0.0)
+    space = open_store(store).workspace("lab")
+    decision = space.decide(move=["queries_per_month=1000"], **limits)
+    assert decision.chosen is not None
+    assert decision.chosen.name == told["chosen"]["stack"]
+    assert decision.chosen.run_id == "small"
+    assert {row["run_id"]: row["switching"] for row in decision.table.to_dicts()} == {
+        "small": "none",
+        "large": "embed",
+    }
+    assert decision.confidence is not None
+    assert decision.confidence.p_feasible == 1
+    assert "max_step=rebuild&max_switching_usd=90" in "&".join(sorted(decision.link().split("&")))
+    record, _ = decision.record(tmp_path / "r.json", tmp_path / "r.md")
+    assert json.loads(record.read_text())["question"] | limits == json.loads(record.read_text())["question"]
+    assert space.gate(record).holds
+    agents = Answers(open_store(store), tmp_path).decide("lab", {**limits})
+    assert told["chosen"]["stack"] in json.dumps(agents["ship"], ensure_ascii=False)
+    wide = call(store, "decide", "--wide", *options)
+    assert "$ to switch" in wide
+    scenario = "Stay: quality, max_step none, max_switching_usd 5"
+    page = call(store, "page", "what_if", "--section", "scenarios", "--set", f"scen={scenario}")
+    assert "step at most a setting" in page
+
+
+@pytest.mark.parametrize("option", ["--max-step=rebuild", "--max-switching-usd=5"])
+def test_a_limit_of_a_move_without_a_running_stack_says_how_to_mark_one(store: Path, option: str):
+    done = CliRunner().invoke(app, ["--store", str(store), "decide", "--incumbent", "none", option])
+    assert done.exit_code == 7
+    assert "Mark the stack that runs today (`incumbent NAME`)" in " ".join(done.output.split())

@@ -89,7 +89,7 @@ def decided(question: Question, asked: Compared) -> View:
 
     quality, narrowed = asked.quality, asked.narrowed
     delta = question.indifference
-    return View(
+    view = View(
         snapshot=asked.snapshot,
         scope=narrowed.scope,
         quality=quality,
@@ -109,6 +109,11 @@ def decided(question: Question, asked: Compared) -> View:
         seed=question.seed,
         given=narrowed.table,
     )
+    if view.incumbent is None:
+        return view
+    from core.analysis.switching import with_moves  # noqa: PLC0415 - which looks at views
+
+    return with_moves(view)
 
 
 def place_of(question: Question, snapshot: Snapshot) -> Place:

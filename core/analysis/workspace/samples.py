@@ -12,7 +12,7 @@ from core.analysis.workspace.query_sets import scores_by_query
 from core.analysis.workspace.reported import QueryScores
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.scores import Floats
-from core.decide.axes import BESIDE, floats
+from core.decide.axes import BESIDE, MOVING, floats
 from core.decide.joint import JointSample
 from core.decide.ties import bands
 from core.stats.latency import SHARES
@@ -46,6 +46,7 @@ def joint_sample(
     queries = pl.concat([rows["query_id"] for rows in every]).unique().sort()
     if queries.is_empty():
         return None
+    unvaried = np.full((len(ids), len(queries)), np.nan)
     return JointSample(
         quality=_matrix(scored, ids, queries),
         latency_ms=_matrix(timed, ids, queries),
@@ -53,7 +54,8 @@ def joint_sample(
         fixed_quality=floats(table, "quality"),
         fixed_latency=floats(table, "latency_ms"),
         share=SHARES.get(latency.percentile),
-        beside={axis.key: (_matrix(rows, ids, queries), axis.read(table)) for axis, rows in beside.items()},
+        beside={axis.key: (_matrix(rows, ids, queries), axis.read(table)) for axis, rows in beside.items()}
+        | {axis.key: (unvaried, axis.read(table)) for axis in MOVING},
         band=bands(table, None),
         query_ids=tuple(queries),
         clusters=groups(snapshot, scope).labels(queries.to_list()),

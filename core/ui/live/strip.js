@@ -27,13 +27,15 @@ export function limitAt(limit, step) {
 export function typed(limit, text) {
   const bare = text.replace(/[\s,$]|ms$/g, "");
   if (bare === "" || bare === "nolimit") return null;
+  if (limit.levels.length) return limit.levels.includes(bare) ? limit.levels.indexOf(bare) : undefined;
   const value = plain(Number(bare) / limit.factor);
   const least = limit.counts ? -1e9 : 0;
   return bare !== "" && value >= least && value <= (limit.share ? 1 : 1e9) ? value : undefined;
 }
 
 /** A number with at least its decimals, and all that were typed. */
-export function digits({ digits, factor }, value) {
+export function digits({ digits, factor, levels }, value) {
+  if (levels.length) return levels[value];
   const shown = plain(value * factor);
   const fixed = shown.toFixed(digits);
   return Number(fixed) === shown ? fixed : String(shown);

@@ -44,6 +44,7 @@ from core.views.words.advice import advice
 from core.views.words.choice import listed
 from core.views.words.facts import warnings, worth_judging
 from core.views.words.judging import next_words
+from core.views.words.moving import needs_words
 from core.views.words.stacks import stack_columns
 
 ABOUT_RULES = (
@@ -140,9 +141,9 @@ def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame, *, wid
             cols.Rows("stacks", *(column for column in stack_columns(view) if column.name != "n")),
             cells=[{"quality": quality} for quality in written],
         )
-    return Table(
-        listed(rows), cols.Rows("stacks", *stack_columns(view), more=("quality_low quality_high", *SHARES))
-    )
+    rows, of_a_move = needs_words(listed(rows))
+    more = ("quality_low quality_high", *of_a_move, *SHARES)
+    return Table(rows, cols.Rows("stacks", *stack_columns(view), more=more))
 
 
 def caveats(asked: View, counted: pl.DataFrame, noisy: Noise | None) -> dict[str, str]:

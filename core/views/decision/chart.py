@@ -25,7 +25,7 @@ from core.analysis.status import marked, ordered
 from core.analysis.workspace.beside import measure_of
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.view import View
-from core.decide.axes import BESIDE, LATENCY, QUALITY, Axis
+from core.decide.axes import BESIDE, LATENCY, MOVING, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import Constraints, Decision
 from core.number_format import UNIT
@@ -216,7 +216,7 @@ def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
 def _known(table: pl.DataFrame, among: tuple[Axis, ...], across: Axis) -> pl.DataFrame:
     """Return the columns of `points` that don't depend on the limits."""
     numbers = {axis.key: axis.read(table) for axis in among}
-    unknown = [axis.key for axis in among if axis in BESIDE and np.isnan(numbers[axis.key]).all()]
+    unknown = [axis.key for axis in among if axis in (*BESIDE, *MOVING) and np.isnan(numbers[axis.key]).all()]
     merit = _quality(among).merit(numbers[QUALITY.key])
     order = np.lexsort((-merit, numbers[across.key])).astype(np.int32)
     return pl.DataFrame({**numbers, "order": order}).drop(unknown)

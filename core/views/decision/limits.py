@@ -24,6 +24,8 @@ LARGEST = MOST_DOLLARS
 """The largest value that a limit can have."""
 
 _STEPS = 200
+_LEAST = 1e-6
+"""End of a slider whose numbers are all 0."""
 
 _FINEST = 0.01
 """Step of a share, and of a quality that counts."""
@@ -49,6 +51,7 @@ class Limit:
     suffix: str  # text after its number
     factor: int  # factor of its number on screen and in its field: 1,000 for dollars per million
     money: bool  # whether it is in dollars, whose unit is part of the URL
+    levels: tuple[str, ...] = ()  # the words of its numbers, if they are places of a list
 
     @property
     def loose(self) -> float:
@@ -62,6 +65,8 @@ class Limit:
         """
         if self.money and isinstance(value, str):
             value = dollars_per_1k(value)
+        if self.levels and isinstance(value, str):
+            value = float(self.levels.index(value)) if value in self.levels else None
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             return None
         beyond = self.share and (value >= 1 if self.upper else value <= 0)
@@ -69,11 +74,17 @@ class Limit:
 
     def held(self, value: float | None) -> float | str | None:
         """Return a limit in its URL form: dollars with their unit, ``0.2per1M``."""
-        return value if value is None or not self.money else CostUnit(self.factor > 1).typed(value)
+        if value is None:
+            return None
+        if self.levels:
+            return self.levels[round(value)]
+        return CostUnit(self.factor > 1).typed(value) if self.money else value
 
     def allows(self, value: float | None) -> bool:
         """Return whether its field accepts a number; it always accepts None."""
         least, most = -LARGEST if self.counts else 0.0, 1.0 if self.share else LARGEST
+        if self.levels and value is not None and value not in range(len(self.levels)):
+            return False
         return value is None or least <= value <= most
 
     def spec(self) -> dict[str, Any]:
@@ -112,15 +123,17 @@ def _limit(
     if set_ and not len(numbers):
         numbers = np.ones(1)
     share = not axis.unit
-    if axis.key != QUALITY.key and (not len(numbers) or (not share and numbers.max() <= 0)):
+    if axis.key != QUALITY.key and (not len(numbers) or (not share and numbers.max() <= 0)) and not set_:
         return None
-    log = not share and logarithmic(numbers)
+    log = not share and not axis.levels and logarithmic(numbers)
     counts = axis.like_quality and not quality.is_share
     if share:
         bottom, top = _around(numbers, counts=counts)
+    elif axis.levels:
+        bottom, top = 0.0, float(len(axis.levels))  # beyond the last level there is no limit
     else:
         bottom = _round(numbers.min(), up=False) if log else 0.0
-        top = _round(numbers.max(), up=True)
+        top = _round(max(numbers.max(), _LEAST), up=True)
     said = cost_unit(table)
     names = {
         LATENCY.key: f"SLA, {latency.percentile} (ms)",
@@ -135,7 +148,7 @@ def _limit(
         help=f"Stacks {axis.beyond} are excluded.{f' {word} is {of}.' if share else ''}",
         bottom=bottom,
         top=top,
-        steps=round((top - bottom) / _FINEST) if share else _STEPS,
+        steps=round((top - bottom) / _FINEST) if share else len(axis.levels) or _STEPS,
         log=log,
         upper=not axis.higher_is_better,
         share=share and not counts,
@@ -145,6 +158,7 @@ def _limit(
         suffix=suffix,
         factor=axis.factor,
         money=axis.key == COST.key,
+        levels=axis.levels,
     )
 
 

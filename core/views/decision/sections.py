@@ -32,7 +32,7 @@ from core.views.words.advice import FINE, advice
 from core.views.words.facts import caveats
 from core.views.words.judging import provenance
 from core.views.words.late import slow, slow_words
-from core.views.words.moving import RUNS_TODAY, line
+from core.views.words.moving import RUNS_TODAY, line, needs_words
 from core.views.words.near import (
     HEADING,
     PROMISING,
@@ -324,7 +324,8 @@ def every_stack(view: View, marked: ParetoView) -> Control:
     limited = {*asked, *(f"{name}_n" for name in asked)}
     shown = [name for name in STANDING if name in rows.columns]
     missing = LACKS if rows.get_column("lacks", default=pl.Series([None])).count() else ()
-    columns = (*stack_columns(view), *missing, *(name for name in shown if name in limited))
+    rows, of_a_move = needs_words(rows)
+    columns = (*stack_columns(view), *of_a_move, *missing, *(name for name in shown if name in limited))
     more: cols.Columns = (*MORE, *(name for name in shown if name not in limited))
     table = Table(rows, cols.Rows("stacks", *columns, more=more), whole=marked.rows)
     return Control("stacks", {"view": view, "table": table}, lambda: iter([table]))

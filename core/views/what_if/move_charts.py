@@ -14,7 +14,7 @@ from core.analysis.switching import Switch
 from core.analysis.workspace.view import View
 from core.decide.axes import Floats
 from core.decide.pareto import frontier_2d
-from core.number_format import interval, score, signed, usd
+from core.number_format import interval, sample, score, signed, usd
 from core.views import theme
 from core.views.text import escape
 from core.views.words.moving import RUNS_TODAY, STEP_WORDS
@@ -84,7 +84,10 @@ def by_step(view: View, rows: pl.DataFrame) -> go.Figure | None:
     """
     now = view.table.row(view.running_row or 0, named=True)
     quality = view.table.select("run_id", "quality", "quality_low", "quality_high", "n")
-    stacks = rows.join(quality, on="run_id", how="left").drop_nulls("quality")
+    own, sign = now["quality"], 1 if view.quality.higher_is_better else -1
+    replayed = pl.col("difference") * sign + (np.nan if own is None else own)
+    known = pl.coalesce("quality", pl.when(pl.col("run_id").is_null()).then(replayed.fill_nan(None)))
+    stacks = rows.join(quality, on="run_id", how="left").with_columns(quality=known).drop_nulls("quality")
     if stacks.is_empty():
         return None
     unknown = stacks["once_usd"].is_null()
@@ -123,7 +126,7 @@ def _hover(row: Mapping[str, Any]) -> str:
     ends = interval(row["difference_low"], row["difference_high"])
     said = (
         f"<b>{escape(row['name'])}</b>",
-        f"{score(row['quality'])}, n = {row['n']}",
+        f"{score(row['quality'])}, {sample(row['n'])}" if row["run_id"] else "replayed, held out",
         "" if apart is None else f"{signed(apart)}{ends}",
         "cost not known" if once is None else f"{usd(once)} once",
     )

@@ -16,9 +16,10 @@ from core.analysis.switching import Switch, moves, stay_or_move
 from core.analysis.workspace.telling import incumbent_known
 from core.analysis.workspace.view import View
 from core.choices import Declared, declared
+from core.decide.axes import STEPS
 from core.decide.held_out import FOLDS
 from core.decide.rules import Constraints
-from core.decide.switching import STEPS, Item, Terms, largest
+from core.decide.switching import Item, Terms, largest
 from core.number_format import duration, interval, ms, signed, usd
 from core.views import columns as cols
 from core.views.ask import Ask

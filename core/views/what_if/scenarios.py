@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ from core.analysis.workspace.latencies import latencies
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.scores import furthest
 from core.analysis.workspace.stacks import runs_in, stack_table
-from core.decide.axes import BESIDE, FORMER, LIMITS, ExtraLimits
+from core.decide.axes import BESIDE, FORMER, LIMITS, MOVING, ExtraLimits
 from core.decide.marginal import COMPONENTS
 from core.decide.rules import Constraints, Rule, decide
 from core.decide.ties import Paired
@@ -28,7 +28,7 @@ from core.number_format import PER_1K, UNIT, CostUnit, dollars_per_1k
 from core.prices import PriceBook
 from core.store import Snapshot
 from core.tables import schema
-from core.views import text
+from core.views import link, text
 from core.views.link import RULES
 
 MEASURES = (Quality("N-Recall4+", 10), Quality("RA-nWG", 10), Quality("RA-nWG", 30))  # The paper's columns
@@ -75,6 +75,10 @@ class Scenario(ExtraLimits):
             (self.budget, "at most {}", said.usd),
             (self.min_quality, f"quality at {side} {{:.3g}}", float),
             *((getattr(self, axis.limit), f"{axis.word} at {axis.side} {{:.3g}}", float) for axis in BESIDE),
+            *(
+                (axis.number(getattr(self, axis.limit)), f"{axis.word} at most {{}}", axis.written)
+                for axis in MOVING
+            ),
             (self.dim, "at most {:g} dimensions", float),
             (self.depth, "K at least {:g}", float),
         )
@@ -112,7 +116,7 @@ def _scenario(name: str, rest: str) -> Scenario:
         rule = cast(Rule, words.pop(0))
         if rule not in get_args(Rule):
             raise UnknownNameError("rule", rule[:40], get_args(Rule))
-    given: dict[str, float] = {}
+    given: dict[str, Any] = {}
     for word in words:
         key, _, value = word.partition(" ")
         key = FORMER.get(key, key)
@@ -120,8 +124,18 @@ def _scenario(name: str, rest: str) -> Scenario:
             raise UnknownNameError("limit", key[:40], tuple(_KEYS))
         if key in given:
             raise InputError(f"“{name}” sets {key} twice.", do="Keep one of them.")
-        given[key] = _number(name, key, value)
+        given[key] = _value(name, key, value)
     return Scenario(name, rule, **{_KEYS[key]: value for key, value in given.items()})
+
+
+def _value(name: str, key: str, value: str) -> float | str:
+    """Return the value of a limit: a number, or the word of a step."""
+    levels = LIMITS[key].levels if key in LIMITS else ()
+    if not levels:
+        return _number(name, key, value)
+    if value not in levels:
+        raise InputError(f"“{name}” has the {key} “{value[:20]}”.", do=f"Write one of {', '.join(levels)}.")
+    return value
 
 
 def _number(name: str, key: str, value: str) -> float:
@@ -141,7 +155,7 @@ def written(scenarios: Sequence[Scenario], said: CostUnit = PER_1K) -> str:
     for scenario in scenarios:
         asked = [(key, getattr(scenario, field)) for key, field in _KEYS.items()]
         limits = [
-            f"{key} {said.typed(value) if key == 'budget' else f'{value:.10g}'}"
+            f"{key} {said.typed(value) if key == 'budget' else ' '.join(link.written(value))}"
             for key, value in asked
             if value is not None
         ]
@@ -251,7 +265,7 @@ def choices(
         for name, run_id in published.items()
         if run_id in table["run_id"]
     ] or _different([choice(scenario, "derived") for scenario in derived(table, higher_is_better=up)])
-    side = {axis.limit: limits.of(axis) for axis in limits.axes}
+    side: dict[str, Any] = {axis.limit: limits.said(axis) for axis in limits.axes}
     yours = Scenario(YOURS, "quality", **side)
     if chosen is None:
         usual.append(choice(yours, "yours"))

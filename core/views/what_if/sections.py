@@ -10,7 +10,7 @@ from core.analysis.workspace.beside import measure_of
 from core.analysis.workspace.gaps import gap
 from core.analysis.workspace.scope import MEAN
 from core.analysis.workspace.view import View
-from core.decide.axes import BESIDE
+from core.decide.axes import BESIDE, MOVING
 from core.decide.near import conditioned
 from core.errors import ClqError
 from core.views import columns as cols
@@ -34,7 +34,7 @@ from core.views.within import with_limits
 OWN = "scen"  # The setting with custom scenarios
 ABOUT_SCENARIOS = (
     "NAME: rule (quality, cost or latency), then sla_ms, budget, min_quality, "
-    f"{', '.join(axis.limit for axis in BESIDE)}, dim (at most) "
+    f"{', '.join(axis.limit for axis in (*BESIDE, *MOVING))}, dim (at most) "
     "and K (at least), each with a number; a budget per 1,000 or per million: 2.5per1k, 0.2per1M. "
     f"A semicolon between scenarios, {MOST} at most."
 )

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.stacks import UNPROVEN
-from core.decide.axes import BESIDE, COST
+from core.decide.axes import BESIDE, COST, MOVING
 from core.decide.rules import Constraints
 from core.views import text
 
@@ -26,10 +26,11 @@ def limits(constraints: Constraints, latency: Latency) -> str:
     if constraints.min_quality is not None:
         side = "above a quality of" if constraints.higher_is_better else "with a quality of at most"
         words += f" {side} {constraints.min_quality:.2f}"
-    asked = [(axis, limit) for axis in BESIDE if (limit := constraints.of(axis)) is not None]
+    asked = [(axis, limit) for axis in (*BESIDE, *MOVING) if (limit := constraints.of(axis)) is not None]
     for place, (axis, limit) in enumerate(asked):
         also = " and" if place or constraints.min_quality is not None else ""
-        words += f"{also} with {axis.article}{axis.word} of at {axis.side} {limit:.2f}"
+        most = axis.written(limit) if axis.unit else f"{limit:.2f}"
+        words += f"{also} with {axis.article}{axis.word} of at {axis.side} {most}"
     return words
 
 

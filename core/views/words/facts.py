@@ -19,7 +19,7 @@ from core.analysis.workspace.people import unused
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.unanswerable import without_answer
 from core.analysis.workspace.view import View
-from core.decide.axes import BESIDE
+from core.decide.axes import BESIDE, MOVING, NEEDED, SWITCHING
 from core.decide.near import Turn, turns
 from core.decide.pareto import frontier_rows
 from core.decide.rules import Decision
@@ -61,6 +61,8 @@ NUMBERS = (
     *LACKS,
     "quality_basis",
     *(axis.column + end for axis in BESIDE for end in ("", *ENDS)),
+    NEEDED,
+    SWITCHING.column,
     "latency_ms",
     "latency_low",
     "latency_high",
@@ -403,6 +405,7 @@ def _asked(table: pl.DataFrame, asked: View) -> dict[str, object]:
             for axis in BESIDE
             for name, value in ((axis.limit, limits.of(axis)), (axis.key, measure_of(table, axis)))
         },
+        **{axis.limit: limits.said(axis) for axis in MOVING},
         "jitter_ms": limits.jitter_ms,
         "frontier": "weak" if asked.weak else "usual",
         **dict(zip(text.UNIT, limits.costs_said.said, strict=True)),

@@ -6,23 +6,32 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from core.analysis.between import decided
 from core.analysis.deciding import Standing
 from core.analysis.replaying import Replay, replays
 from core.analysis.switching import Switch, stay_or_move, switch
 from core.analysis.workspace.view import View
+from core.decide.axes import NEEDED, SWITCHING
+from core.decide.axes import STEP_WORDS as STEPS_SAID
 from core.decide.switching import largest
 from core.number_format import interval, ms, signed, usd
 from core.views.words.deciding import stands
 
-STEP_WORDS: Mapping[str | None, str] = {
-    "none": "a setting",
-    "rebuild": "a new index",
-    "embed": "embedding again",
-    None: "not known",
-}
+STEP_WORDS: Mapping[str | None, str] = {**dict[str | None, str](STEPS_SAID.items()), None: "not known"}
 """The most that a move requires, in words."""
 RUNS_TODAY = "runs today"
+
+
+def needs_words(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Return rows with the step of a move in words, and the columns of a move; none if no stack runs."""
+    if NEEDED not in rows.columns:
+        return rows, ()
+    step = pl.col(NEEDED).replace_strict(STEP_WORDS, default=STEP_WORDS[None])
+    return rows.with_columns(step.alias(NEEDED)), (NEEDED, SWITCHING.column)
+
+
 _HEAD = {"stay": "Stay with", "switch": "Switch to", "unknown": "Not known whether to leave"}
 
 

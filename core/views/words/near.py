@@ -141,6 +141,8 @@ def broken(row: Data) -> str:
     """Return by how much a near miss breaks its limit: ``6.60 ms over the SLA, at the edge``."""
     edge = ", at the edge: less than the jitter" if row["edge"] else ""
     axis = _axis(row)
+    if axis.levels:
+        return f"needs {axis.written(row['value'])}"
     limit = row["value"] + row["over"] if axis.higher_is_better else row["value"] - row["over"]
     far = "" if row["near"] or limit <= 0 else f" ({_beyond(row['over'] / limit)})"
     return f"{axis.written(row['over'])} {axis.beyond}{far}{edge}"
@@ -153,6 +155,8 @@ def _beyond(share: float) -> str:
 def way_in(row: Data) -> str:
     """Return the limit that would admit a near miss: ``SLA 510 ms``."""
     axis = _axis(row)
+    if axis.levels:
+        return f"{axis.limit_word} {axis.said(row['set_to'])}"
     number = f"{axis.factor * row['set_to']:,.10g}"
     return f"{axis.limit_word} {axis.pattern.format(number)}"
 
