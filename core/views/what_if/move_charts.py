@@ -86,8 +86,8 @@ def by_step(view: View, rows: pl.DataFrame) -> go.Figure | None:
     quality = view.table.select("run_id", "quality", "quality_low", "quality_high", "n")
     own, sign = now["quality"], 1 if view.quality.higher_is_better else -1
     replayed = pl.col("difference") * sign + (np.nan if own is None else own)
-    known = pl.coalesce("quality", pl.when(pl.col("run_id").is_null()).then(replayed.fill_nan(None)))
-    stacks = rows.join(quality, on="run_id", how="left").with_columns(quality=known).drop_nulls("quality")
+    either = pl.coalesce("quality", pl.when(pl.col("run_id").is_null()).then(replayed.fill_nan(None)))
+    stacks = rows.join(quality, on="run_id", how="left").with_columns(quality=either).drop_nulls("quality")
     if stacks.is_empty():
         return None
     unknown = stacks["once_usd"].is_null()
