@@ -16,7 +16,7 @@ from core.paths import PRICES
 
 if TYPE_CHECKING:
     from core.prices import PriceBook
-    from core.store import Store, Writer
+    from core.store import Snapshot, Store, Writer
 
 
 JSON_VERSION: ContextVar[int] = ContextVar("JSON_VERSION", default=1)
@@ -65,6 +65,13 @@ class Context:
     def write(self, action: str, note: str = "") -> AbstractContextManager[Writer]:
         """Return one transaction; report on standard error if it waits for another writer."""
         return self.store().write(action, note, on_wait=waiting)
+
+
+def require_collection(snapshot: Snapshot, name: str | None) -> None:
+    """Refuse a collection that a snapshot does not have; None is any of them."""
+    known = snapshot.collections()["collection_id"].to_list()
+    if name is not None and name not in known:
+        raise UnknownNameError("collection", name, known)
 
 
 def waiting(seconds: float) -> None:

@@ -12,10 +12,10 @@ import typer
 from core.analysis.export import MEASURES, batch_of, tracked
 from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import Scope, resolve_runs
-from core.cli.base import Context, complain
+from core.cli.base import Context, complain, require_collection
 from core.cli.context import Format, emit
 from core.cli.ship import ship
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError
 from core.exporters import FORMATS, write
 from core.exporters.mlflow import send
 from core.importers.read.text import shown
@@ -125,9 +125,8 @@ def _scopes(
     snapshot: Snapshot, ids: list[str] | None, collection: str | None, golden_set: str | None
 ) -> list[Scope]:
     """Return a workspace for each collection that has the requested runs."""
+    require_collection(snapshot, collection)
     runs = snapshot.runs(collection)
-    if collection is not None and collection not in set(snapshot.collections()["collection_id"]):
-        raise UnknownNameError("collection", collection, snapshot.collections()["collection_id"])
     if ids is not None:
         runs = runs.filter(pl.col("run_id").is_in(ids))
     if runs.is_empty():

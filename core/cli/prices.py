@@ -12,7 +12,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.base import Context, complain
+from core.cli.base import Context, complain, require_collection
 from core.cli.context import CollectionOption, Format, FormatOption, emit
 from core.errors import InputError
 from core.prices import DEFAULT_BOOK, PriceBook, own_folder
@@ -127,6 +127,7 @@ def set_(
         )
     store = ctx.obj.store()
     snapshot = store.read()
+    require_collection(snapshot, collection)
     runs = snapshot.runs(collection)
     ids = resolve_runs(runs, stack)
     names = dict(runs.select("run_id", "label").iter_rows())

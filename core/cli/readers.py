@@ -10,10 +10,10 @@ import typer
 from core.analysis.readers import NO_SCORES, Need
 from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import Scope, resolve_runs
-from core.cli.base import Context, complain
+from core.cli.base import Context, complain, require_collection
 from core.cli.context import CollectionOption, Format, FormatOption, RunsOption, emit
 from core.cli.runs.paid import add_commands
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError
 from core.store import Snapshot
 from core.views.readers.scores import published, scored
 from core.work.readers import words
@@ -88,9 +88,8 @@ def _scopes(
     having = {*snapshot.sizes("answers")["id"], *snapshot.sizes("answer_scores")["id"]}
     chosen = resolve_runs(known, names) if names else []
     rows = known.filter(pl.col("run_id").is_in(chosen or list(having)))
+    require_collection(snapshot, collection)
     if collection is not None:
-        if collection not in (collections := set(snapshot.collections()["collection_id"])):
-            raise UnknownNameError("collection", collection, collections)
         rows = rows.filter(collection_id=collection)
     scopes = []
     for (name,), own in rows.group_by("collection_id", maintain_order=True):

@@ -18,7 +18,7 @@ from core.analysis.scoring_table import Over
 from core.analysis.workspace.choices import as_reported, only_reported
 from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import resolve_runs
-from core.cli.base import Context, complain
+from core.cli.base import Context, complain, require_collection
 from core.cli.context import CollectionOption, Format, FormatOption, RunsOption, emit
 from core.errors import InputError
 from core.importers import Options, load
@@ -121,6 +121,7 @@ def run(
     _refuse(("--qrels", qrels), ("--grades", grades), ("--tie-order", tie_order != "file"))
     context: Context = ctx.obj
     snapshot = context.store().read()
+    require_collection(snapshot, collection)
     known = snapshot.runs(collection)
     if runs:
         known = known.filter(pl.col("run_id").is_in(resolve_runs(known, runs)))

@@ -18,7 +18,7 @@ import polars as pl
 import typer
 
 from core.analysis.workspace.scope import resolve_runs
-from core.cli.base import Context, waiting
+from core.cli.base import Context, require_collection, waiting
 from core.cli.context import Format, FormatOption, emit
 from core.cli.runs import work_of
 from core.cli.sql import views
@@ -153,7 +153,9 @@ def list_(
 ) -> None:
     """List runs, stacks, golden sets or collections."""
     context: Context = ctx.obj
-    rows = _listed(context.store().read(), kind, collection, removed=removed)
+    snapshot = context.store().read()
+    require_collection(snapshot.with_deleted() if removed else snapshot, collection)
+    rows = _listed(snapshot, kind, collection, removed=removed)
     if kind == "runs" and form is Format.TABLE:
         rows = rows.select(
             "run_id", "label", "collection_id", "origin", "pool", "stack_id", "created_at", "has_rankings"

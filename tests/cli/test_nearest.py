@@ -11,6 +11,7 @@ from core.cli.app import app
 from core.decide.axes import LIMITS, nearest_setting
 from core.errors import UnknownNameError
 from core.metrics import Measure, parse_list, translated
+from tests.stores import Lab
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,22 @@ def test_a_wrong_word_on_the_command_line(words: str, said: str, tmp_path: Path)
     assert refused.exit_code == 2
     assert said in refused.stderr
     assert "Value error" not in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "list runs", "list golden-sets", "list collections --removed", "score --measures nDCG@10", "readers",
+        "prices set x --usd-per-query 1", "export runs.zip", "measure a:b",
+    ],
+)  # fmt: skip
+def test_a_collection_that_nobody_knows(words: str, tmp_path: Path):
+    Lab("docs").ask({"q1": "text"}).write(tmp_path / "s")
+    refused = CliRunner().invoke(
+        app, ["--store", str(tmp_path / "s"), *words.split(), "--collection", "dogs"]
+    )
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr == "error: No collection 'dogs'. Found: docs.\n"
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import typer
 from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import Latency, Scope
 from core.cli import runs
-from core.cli.base import Context, complain
+from core.cli.base import Context, complain, require_collection
 from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, YesOption, emit
 from core.cli.runs import plan as planning
-from core.errors import InputError, ProviderError, UnknownNameError
+from core.errors import InputError, ProviderError
 from core.number_format import ms
 from core.pipeline.own.config import Match
 from core.store import Snapshot
@@ -105,9 +105,7 @@ def measure(
 
     context: Context = ctx.obj
     snapshot = context.store().read()
-    known = snapshot.collections()["collection_id"].to_list()
-    if collection not in known:
-        raise UnknownNameError("collection", collection, known)
+    require_collection(snapshot, collection)
     asked = OwnForm(
         target=target,
         collection=collection,
