@@ -19,7 +19,7 @@ from core.pipeline.index.bm25 import Bm25Index
 from core.pipeline.index.partitioned import Partitioned
 from core.pipeline.index.scope import Scope, Way, scopes_of
 from core.pipeline.own.config import OWN, OwnStack
-from core.pipeline.own.model import OwnRetriever
+from core.pipeline.own.model import OwnRetriever, Question
 from core.pipeline.own.parts import shelf_of
 from core.pipeline.own.passages import Shelf
 from core.pipeline.ranking import Hits
@@ -51,7 +51,7 @@ class Node(NamedTuple):
     step: Step  # what it is
     ask: Ask  # does it
     model: str | None = None  # the remote model that it calls; None if it runs here
-    expect: Callable[[Sequence[str]], None] | None = None  # notes which queries a pass will ask
+    expect: Callable[[Sequence[Question]], None] | None = None  # notes which queries a pass will ask
 
     def workers(self, concurrency: int) -> int:
         """Return how many queries may be asked at once.
@@ -111,8 +111,16 @@ class Asker:
         return self._scopes[corpus.hash]
 
     def inputs(self, step: Step, query: int, results: Iterable[Any]) -> list[Any]:
-        """Return what a step is given for a query: its inputs' results, and its scope if it filters."""
-        return [*results, *((self.scopes(step)[query],) if step.way is not None else ())]
+        """Return what a step is given for a query: its inputs' results, and its scope if it filters.
+
+        A custom pipeline is given the filter as JSON, "" if the query has none.
+        """
+        if step.way is not None:
+            return [*results, self.scopes(step)[query]]
+        if step.kind != OWN or not self._filters:
+            return list(results)
+        asked = self._filters[query]
+        return [*results, "" if asked is None else asked.text]
 
     def node(self, step: Step) -> Node:
         """Return a step that can be asked."""
@@ -220,8 +228,8 @@ class Asker:
         shelf = self._shelves.setdefault(corpus.hash, shelf_of(corpus))
         retriever = self.own[step] = self._models.own(self._pipelines[name], step, shelf)
 
-        def ask(text: str, _: Sequence[Any], again: str) -> Outcome:
-            reply = retriever.retrieve(text, extra=again)
+        def ask(text: str, inputs: Sequence[Any], again: str) -> Outcome:
+            reply = retriever.retrieve(text, only=inputs[-1] if inputs else "", extra=again)
             cpu_ms = reply.details["cpu_ms"]
             return Outcome(reply.value, reply.ms, cpu_ms, reply.waited_ms, reply.usage, reply.details)
 

@@ -30,6 +30,7 @@ from core.pipeline.index import INDEXES, DatabaseIndex, DenseIndex, ann_recall, 
 from core.pipeline.index.partitioned import Partitioned
 from core.pipeline.index.scope import PARTITION, POST, PRE, Scope
 from core.pipeline.own.config import OWN
+from core.pipeline.own.model import Question
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed, shown
 from core.pipeline.ranking import Hits, signals
@@ -165,7 +166,8 @@ class Measurer:
         order = self._order(of)
         if node.expect is not None:
             texts = self._asked(node.step)
-            node.expect([texts[query] for query in order])
+            given = self._asker.inputs
+            node.expect([Question(texts[query], *given(node.step, query, ())) for query in order])
         outcomes: dict[int, Outcome] = {}
         asked = in_order(lambda query: self._ask(node, query, again), order, workers)
         for query, outcome in zip(order, asked, strict=True):

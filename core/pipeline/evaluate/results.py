@@ -28,7 +28,7 @@ from core.pipeline.evaluate.rated import rated
 from core.pipeline.evaluate.steps import Route, Step
 from core.pipeline.own.config import OWN
 from core.pipeline.own.cut import OwnChunking, own_chunking
-from core.pipeline.own.model import OwnRetriever, faults
+from core.pipeline.own.model import UNFILTERED, OwnRetriever, faults
 from core.pipeline.own.parts import DocumentShelf
 from core.pipeline.ranking import Hits
 from core.prices.calculator import search_units
@@ -143,12 +143,15 @@ class Writer:
 
     def _run(self, route: Route) -> Run:
         load, manifest = [self._load, environment.load_average()], self._manifest(route)
-        capped = manifest.get(OWN, {}).get("capped_at")
+        own = manifest.get(OWN, {})
+        capped, unfiltered = own.get("capped_at"), own.get(UNFILTERED)
         return Run(
             run_id=self._job.run_id(route),
             collection_id=self._job.collection_id,
             stack=route.stack,
-            label=route.stack.label + (f" · at most {count(capped, 'passage')}" if capped else ""),
+            label=route.stack.label
+            + (f" · at most {count(capped, 'passage')}" if capped else "")
+            + (" · unfiltered" if unfiltered else ""),
             origin=Origin.RUN,
             pool=route.pool_name,
             environment={**self._machine, "load_average": load},

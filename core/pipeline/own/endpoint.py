@@ -83,8 +83,8 @@ def check_endpoint(config: OwnStack) -> None:
         except JMESPathError as error:
             problem = " ".join(str(error).split())
             raise InputError(f"{path!r} is not JMESPath: {problem}", where=f"response.{key}") from error
-    given = {"query", "k", *config.params}
-    holes = _HOLE.findall(json.dumps((config.request or Request()).model_dump()) + (config.url or ""))
+    given = {"query", "k", "filter", *config.params}
+    holes = _holes(config)
     if unknown := sorted(set(holes) - given):
         raise InputError(
             f"{{{{ {unknown[0]} }}}} is filled by nothing.",
@@ -95,13 +95,26 @@ def check_endpoint(config: OwnStack) -> None:
         raise InputError("The request holds no {{ query }}.", where="request", do="Put it where it belongs.")
 
 
+def _holes(config: OwnStack) -> list[str]:
+    return _HOLE.findall(json.dumps((config.request or Request()).model_dump()) + (config.url or ""))
+
+
+def takes_filter(config: OwnStack) -> bool:
+    """Return whether the requests to an endpoint hold the filter of their query."""
+    return "filter" in _holes(filled(config))
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else str(value)
+
+
 def fill_in(template: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
     """Return a template with its placeholders filled; a template of one placeholder becomes its value."""
     if isinstance(template, str):
         whole = _HOLE.fullmatch(template.strip())
         if whole:
             return values.get(whole[1], template)
-        return _HOLE.sub(lambda hole: str(values.get(hole[1], hole[0])), template)
+        return _HOLE.sub(lambda hole: _text(values.get(hole[1], hole[0])), template)
     if isinstance(template, Mapping):
         return {fill_in(key, values): fill_in(value, values) for key, value in template.items()}
     if isinstance(template, list | tuple):
@@ -121,14 +134,17 @@ class Endpoint:
         }  # fmt: skip
         self._keys, self._stop = keys, threading.Event()
         self._connection: http.client.HTTPConnection | None = None
-        self.hello: JsonMap = {}
+        self.hello: JsonMap = {"filters": takes_filter(config)}
 
     def ready(self) -> None:
         """Look up the key; nothing is sent."""
         self._headers()
 
-    def ask(self, query: str, k: int, params: JsonMap) -> dict[str, Any]:
+    def ask(self, query: str, k: int, params: JsonMap, only: JsonMap | None = None) -> dict[str, Any]:
         """Ask one query, with retries if configured.
+
+        Args:
+            only: What its asker may see, where the request has a place for it.
 
         Returns:
             The answer in the form of `clq_worker.Server`, with waited_ms and attempts.
@@ -136,7 +152,7 @@ class Endpoint:
         Raises:
             Ended: If no answer came; its kind says why.
         """
-        values = {"query": query, "k": k, **params}
+        values = {"query": query, "k": k, "filter": only or {}, **params}
         waited, attempt = 0.0, 0
         while True:
             attempt += 1
@@ -172,13 +188,13 @@ class Endpoint:
 
     def _address(self, values: Mapping[str, Any]) -> str:
         request = self._request
-        quoted = {key: quote(str(value), safe="") for key, value in values.items()}
+        quoted = {key: quote(_text(value), safe="") for key, value in values.items()}
         head, _, asked = (self._config.url or "").partition("?")
         head = str(fill_in(head, quoted))
         path = str(fill_in(request.path, quoted))
         if path and not head.rstrip("/").endswith(path.rstrip("/")):
             head = head.rstrip("/") + path
-        more = urlencode({key: fill_in(value, values) for key, value in request.query.items()})
+        more = urlencode({key: _text(fill_in(value, values)) for key, value in request.query.items()})
         return "?".join(filter(None, (head, "&".join(filter(None, (asked, more))))))
 
     def _elsewhere(self, url: str, location: str) -> str:

@@ -47,12 +47,14 @@ class Here:
         self.begun = 0
         self.hello: JsonMap = {}
 
-    def ask(self, query: str, k: int, params: JsonMap) -> dict[str, Any]:
+    def ask(self, query: str, k: int, params: JsonMap, only: JsonMap | None = None) -> dict[str, Any]:
         """Ask one query; see `ask_all`."""
-        (answer,) = self.ask_all([query], k, params)
+        (answer,) = self.ask_all([query], k, params, () if only is None else [only])
         return answer
 
-    def ask_all(self, queries: Sequence[str], k: int, params: JsonMap) -> list[dict[str, Any]]:
+    def ask_all(
+        self, queries: Sequence[str], k: int, params: JsonMap, filters: Sequence[JsonMap | None] = ()
+    ) -> list[dict[str, Any]]:
         """Ask queries in a row; see `clq_worker.Server` for the answers.
 
         Raises:
@@ -60,7 +62,8 @@ class Here:
         """
         self.ready()
         with contextlib.redirect_stderr(self._said):
-            answers = self._server.ask({"queries": queries, "k": k, "params": dict(params)})
+            filtered = {"filters": list(filters)} if filters else {}
+            answers = self._server.ask({"queries": queries, "k": k, "params": dict(params), **filtered})
         if any(
             str(each.get("fault", {}).get("text", "")).startswith("KeyboardInterrupt") for each in answers
         ):

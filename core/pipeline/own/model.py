@@ -6,6 +6,7 @@ empty ranking and no time. A pipeline that cannot start, or fails query after qu
 
 from __future__ import annotations
 
+import json
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -28,6 +29,7 @@ from core.providers.calls import Journal, Keys, call_key, redact, text_hash
 from core.providers.calls.journal import once
 from core.records import Basis, JsonMap
 
+UNFILTERED = "asked_unfiltered"  # whether queries with filters were asked without them, in the manifest
 IN_A_ROW = 20
 """Number of consecutive failures that end it: then the pipeline is broken, not the queries."""
 ENDS = ("timeout", "exit", "segfault", "killed", "abort", "memory")
@@ -40,6 +42,18 @@ _ECHOES = 21
 _SHOWN = 300
 _LISTED = 50
 _MS_PER_HOUR = 3.6e6
+
+
+class Question(NamedTuple):
+    """What is asked."""
+
+    text: str  # the query
+    only: str = ""  # its filter as JSON; "" = it has none
+
+    @property
+    def filter(self) -> JsonMap | None:
+        """The filter as an object; None if there is none."""
+        return json.loads(self.only) if self.only else None
 
 
 class Retrieved(NamedTuple):
@@ -90,44 +104,48 @@ class OwnRetriever(Model):
         self._config, self._asks, self.shelf = config, asks, shelf
         self._params, self._identity = params, identity
         self._journal, self._meter = journal, meter
-        self._orders: dict[str, tuple[int, ...]] = {}
+        self._orders: dict[Question, tuple[int, ...]] = {}
         self._again: Counter[str] = Counter()
-        self._compared: set[tuple[str, str]] = set()
-        self._ended: dict[str, JsonMap] = {}
+        self._compared: set[tuple[Question, str]] = set()
+        self._ended: dict[Question, JsonMap] = {}
+        self._filtered = False
         self._failed = 0
         self._k = config.candidates
-        self._coming: deque[str] = deque()  # the queries of this pass not asked yet
-        self._answers: deque[tuple[str, dict[str, Any]]] = deque()  # answers of queries asked in a row
+        self._coming: deque[Question] = deque()  # the queries of this pass not asked yet
+        self._answers: deque[tuple[Question, dict[str, Any]]] = deque()  # answers of queries asked in a row
         self._ms: float | None = None  # duration of the last queries
         self._in_rows = True
         self._floors: list[float] = []
 
-    def expect(self, texts: Sequence[str]) -> None:
+    def expect(self, questions: Sequence[Question]) -> None:
         """Note which queries come next, and time an empty pipeline asked in the same way."""
-        self._coming, self._answers = deque(texts), deque()
+        self._coming, self._answers = deque(questions), deque()
         if self._ms is None or isinstance(self._asks, Endpoint):
             return
         row = self._row()
         for _ in range(0, _ECHOES, row):
             self._floors += self._asks.echo(self._k, min(row, _ECHOES))
 
-    def retrieve(self, text: str, *, extra: str = "") -> Reply[Retrieved]:
+    def retrieve(self, text: str, *, only: str = "", extra: str = "") -> Reply[Retrieved]:
         """Ask one query.
 
         Args:
+            only: Its filter as JSON, which is passed on if the pipeline takes one; "" = it has none.
             extra: Tells repeated calls apart.
 
         Raises:
             ProviderError: If it cannot be started, or the latest queries all failed.
         """
-        key = call_key(OWN, self.name, {**self._identity, "k": self._k}, [text_hash(text)], extra)
-        reply = once(self._journal, key, _is_kept, lambda: self._fresh(text))
+        question, self._filtered = Question(text, only), self._filtered or bool(only)
+        asked = [text_hash(text), *([text_hash(only)] if only else [])]
+        key = call_key(OWN, self.name, {**self._identity, "k": self._k}, asked, extra)
+        reply = once(self._journal, key, _is_kept, lambda: self._fresh(question))
         value = reply.value
         if value.get("fault"):
             if value["fault"]["kind"] in ENDS:
-                self._ended[text] = value["fault"]
+                self._ended[question] = value["fault"]
         else:
-            self._compare((text, extra), tuple(map(self.shelf.position, value["passages"])))
+            self._compare((question, extra), tuple(map(self.shelf.position, value["passages"])))
         pool = value.get("pool")
         hits = Retrieved(
             *self._hits(value["passages"], value["scores"]), None if pool is None else self._hits(*pool)
@@ -141,12 +159,12 @@ class OwnRetriever(Model):
             hits, usage, ms, reply.waited_ms, reply.attempts, reply.fresh, {**details, "cpu_ms": cpu}
         )
 
-    def _fresh(self, text: str) -> Reply[dict[str, Any]]:
+    def _fresh(self, question: Question) -> Reply[dict[str, Any]]:
         expected = expected_usage(self._config)
         held = self._meter.reserve(expected) if self._meter else None
         used: Sequence[Amount] = expected
         try:
-            answer = self._asked(text)
+            answer = self._asked(question)
             used = used_by(self._config, answer)
         except ProviderError:
             used = ()
@@ -159,37 +177,42 @@ class OwnRetriever(Model):
         ms = float(answer.get("ms") or 0.0)
         return Reply(value, tuple(used), ms, answer.get("waited_ms", 0.0), answer.get("attempts", 1))
 
-    def _asked(self, text: str) -> dict[str, Any]:
-        if text in self._ended:
-            return {"fault": {**self._ended[text], "again": True}}
+    def _asked(self, question: Question) -> dict[str, Any]:
+        if question in self._ended:
+            return {"fault": {**self._ended[question], "again": True}}
         try:
-            return self._next(text)
+            return self._next(question)
         except Ended as error:
             ended = error
         if ended.kind == "killed":  # perhaps by somebody else; a query at fault ends it once more
             try:
-                return {**self._asks.ask(text, self._k, self._params), "attempts": 2}
+                return {**self._alone(question), "attempts": 2}
             except Ended as error:
                 ended = error
         return {"fault": {"kind": ended.kind, "text": ended.text, "where": ""}}
 
-    def _next(self, text: str) -> dict[str, Any]:
+    def _alone(self, question: Question) -> dict[str, Any]:
+        return self._asks.ask(question.text, self._k, self._params, question.filter)
+
+    def _next(self, question: Question) -> dict[str, Any]:
         """Return the answer to a query, asked in a row with the next ones if all are fast."""
         while self._answers:
             asked, answer = self._answers.popleft()
-            if asked == text:
+            if asked == question:
                 return answer
-        row = self._coming_row(text)
+        row = self._coming_row(question)
         if len(row) > 1 and not isinstance(self._asks, Endpoint):
             try:
-                answers = self._asks.ask_all(row, self._k, self._params)
+                texts, filters = [each.text for each in row], [each.filter for each in row]
+                given = filters if any(row_filter is not None for row_filter in filters) else ()
+                answers = self._asks.ask_all(texts, self._k, self._params, given)
             except Ended:
                 self._in_rows = False  # one of them ends it, so from here on each is asked alone
             else:
                 self._learn(answers)
                 self._answers.extend(zip(row[1:], answers[1:], strict=True))
                 return answers[0]
-        answer = self._asks.ask(text, self._k, self._params)
+        answer = self._alone(question)
         self._learn([answer])
         return answer
 
@@ -197,11 +220,11 @@ class OwnRetriever(Model):
         self._ms = median(float(answer["ms"]) for answer in answers)
         self._in_rows &= not any(answer.get("usage") for answer in answers)
 
-    def _coming_row(self, text: str) -> list[str]:
+    def _coming_row(self, question: Question) -> list[Question]:
         """Return a query and those that are asked with it in a row."""
-        while self._coming and self._coming.popleft() != text:
+        while self._coming and self._coming.popleft() != question:
             pass
-        row = [text, *islice(self._coming, self._row() - 1)]
+        row = [question, *islice(self._coming, self._row() - 1)]
         return row[: next((at for at, each in enumerate(row) if each in self._ended), len(row))]
 
     def _row(self) -> int:
@@ -267,17 +290,17 @@ class OwnRetriever(Model):
         passages = np.array([self.shelf.position(one) for one in kept], dtype=np.int64)
         return Hits(passages, np.array(numbers, dtype=np.float64))
 
-    def _compare(self, call: tuple[str, str], order: tuple[int, ...]) -> None:
+    def _compare(self, call: tuple[Question, str], order: tuple[int, ...]) -> None:
         """Note whether a query that was asked before gets the same order again."""
-        text = call[0]
+        asked = call[0]
         if call in self._compared:
             return
         self._compared.add(call)
-        if text in self._orders:
+        if asked in self._orders:
             self._again["asked"] += 1
-            self._again["differ"] += order != self._orders[text]
+            self._again["differ"] += order != self._orders[asked]
         else:
-            self._orders[text] = order
+            self._orders[asked] = order
 
     def about(self) -> JsonMap:
         """Return how it was started, and how often repeating a query changed the order.
@@ -292,7 +315,8 @@ class OwnRetriever(Model):
         begun = {"processes": self._asks.begun} if isinstance(self._asks, Worker) else {}
         floor = {"floor_ms": round(median(self._floors), 6)} if self._floors else {}
         asked = {"asked_again": self._again["asked"], "in_another_order": self._again["differ"]}
-        return {**hello, **begun, **floor, **asked}
+        taken = {UNFILTERED: not self._asks.hello.get("filters")} if self._filtered else {}
+        return {**hello, **begun, **floor, **asked, **taken}
 
 
 def _is_kept(value: object) -> bool:

@@ -52,20 +52,26 @@ class Worker:
         self.begun = 0  # number of starts
         self.hello: JsonMap = {}  # its own description when it was ready
 
-    def ask(self, query: str, k: int, params: JsonMap) -> dict[str, Any]:
+    def ask(self, query: str, k: int, params: JsonMap, only: JsonMap | None = None) -> dict[str, Any]:
         """Ask one query; see `ask_all`."""
-        (answer,) = self.ask_all([query], k, params)
+        (answer,) = self.ask_all([query], k, params, () if only is None else [only])
         return answer
 
-    def ask_all(self, queries: Sequence[str], k: int, params: JsonMap) -> list[dict[str, Any]]:
+    def ask_all(
+        self, queries: Sequence[str], k: int, params: JsonMap, filters: Sequence[JsonMap | None] = ()
+    ) -> list[dict[str, Any]]:
         """Ask queries in a row, without pauses; see `clq_worker.Server` for the answers.
+
+        Args:
+            filters: What the asker of each query may see; empty = none has a filter.
 
         Raises:
             Ended: If they took too long, or its process ended; all of their answers are lost then.
             ProviderError: If it cannot be started, or was started too often.
         """
         self.ready()
-        message = {"queries": list(queries), "k": k, "params": dict(params)}
+        filtered = {"filters": list(filters)} if filters else {}
+        message = {"queries": list(queries), "k": k, "params": dict(params), **filtered}
         return self._exchange(message, self._config.timeout_s, len(queries))
 
     def echo(self, k: int, times: int) -> list[float]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from core.number_format import count
 from core.pipeline.own.config import OwnStack
-from core.pipeline.own.worker.clq_worker import SIZES
+from core.pipeline.own.endpoint import takes_filter
+from core.pipeline.own.worker.clq_worker import FILTER, SIZES
 
 _SHOWN = 5
 
@@ -20,6 +21,17 @@ def takes_no_k(config: OwnStack) -> bool:
     given = found.args
     names = {each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
     return not names & (set(SIZES) - set(config.params))
+
+
+def takes_no_filter(config: OwnStack) -> bool:
+    """Return whether the source or the request shows that the filter of a query reaches no one."""
+    if config.call is None:
+        return not takes_filter(config)
+    found = _function(config)
+    if found is None:
+        return False
+    given = found.args
+    return FILTER not in {each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
 
 
 def _function(config: OwnStack) -> ast.FunctionDef | ast.AsyncFunctionDef | None:

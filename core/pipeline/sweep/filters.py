@@ -15,7 +15,8 @@ from core.pipeline.evaluate.job import Corpus
 from core.pipeline.evaluate.steps import FILTERING, NONE
 from core.pipeline.index import ENGINES, index_options, is_existing, kind_of
 from core.pipeline.index.scope import PARTITION, PRE, Way, filter_way, partition
-from core.pipeline.own.config import own_of
+from core.pipeline.own.config import OwnStack, own_of
+from core.pipeline.own.signature import takes_no_filter
 from core.pipeline.sweep.problems import Problem, Severity
 from core.records import JsonMap, Stack
 
@@ -114,6 +115,15 @@ def way_problems(
             yield from _partition_problems(name, corpus, stacks)
     found = (problem for stack in stacks for problem in _refusals(stack))
     yield from dict.fromkeys(found)
+
+
+def own_problems(pipelines: Sequence[OwnStack]) -> Iterator[Problem]:
+    """Yield a warning for each custom pipeline that no filter reaches."""
+    for own in pipelines:
+        if takes_no_filter(own):
+            do = "Give it a parameter filter." if own.call else "Put {{ filter }} into its request."
+            reason = "It takes no filter: it is asked for everything."
+            yield Problem(f"stack {own.name}", reason, do, Severity.WARNING)
 
 
 def _problem(asked: Filter, fields: pl.DataFrame) -> tuple[str, str, Severity] | None:

@@ -24,7 +24,7 @@ from core.pipeline.query.perturb import NAMES
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.fields import TaskShare
-from core.pipeline.sweep.filters import Filters, filters_of, way_problems, with_ways
+from core.pipeline.sweep.filters import Filters, filters_of, own_problems, way_problems, with_ways
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.model import GoldenSource, Latency, SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity
@@ -86,7 +86,8 @@ def read_job(
     stacks = with_ways(stacks, filters)
     if filters is not None:
         corpora = material.filtered(corpora, filters)
-        problems += require(list(way_problems(stacks, filters, corpora)), to_run=to_run)
+        found = [*way_problems(stacks, filters, corpora), *own_problems(spec.own)]
+        problems += require(found, to_run=to_run)
     golden, lost = material.graded(of_asked(given, queries))
     job = Job(
         name=spec.name,

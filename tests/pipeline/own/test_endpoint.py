@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -236,3 +237,42 @@ def test_a_key_goes_only_where_the_operator_allows(engine: tuple[Engine, str]):
     with pytest.raises(InputError, match="may not be sent"):
         asked(url, key_env="SHOP_KEY", keys=Keys({"SHOP_KEY": "s3cret-s3cret"}, ()))
     assert len(one.seen) == 1
+
+
+HOSTILE = {"tenant": "'; DROP TABLE x; -- \"}} \u202e {{ k }}", "acl": {"any": ["a&b=c", "%2f#?"]}}
+
+
+@pytest.mark.parametrize(
+    ("request_", "body"),
+    [
+        ({"json": {"q": "{{ query }}", "filter": "{{ filter }}"}}, {"q": "purring cats", "filter": HOSTILE}),
+        (
+            {"json": {"q": "{{ query }}", "filter": "as text: {{ filter }}"}},
+            {"q": "purring cats", "filter": f"as text: {json.dumps(HOSTILE, ensure_ascii=False)}"},
+        ),
+    ],
+)
+def test_the_filter_of_a_query_is_sent_where_the_request_has_a_place_for_it(
+    engine: tuple[Engine, str], request_: Any, body: Any
+):
+    one, url = engine
+    told = {"name": "shop", "url": url, "request": request_}
+    endpoint = Endpoint(OwnStack.model_validate(told), Keys({}, ()))
+    endpoint.ask("purring cats", 5, {}, HOSTILE)
+    assert one.seen[0][1] == body
+    assert endpoint.hello == {"filters": True}
+    endpoint.ask("purring cats", 5, {})
+    assert "{}" in json.dumps(one.seen[1][1])
+    endpoint.close()
+    assert not Endpoint(OwnStack(name="shop", url=url), Keys({}, ())).hello["filters"]
+
+
+def test_a_filter_in_an_address_stays_one_value(engine: tuple[Engine, str]):
+    one, url = engine
+    where = {"method": "GET", "query": {"q": "{{ query }}", "only": "{{ filter }}"}}
+    endpoint = Endpoint(OwnStack.model_validate({"name": "s", "url": url, "request": where}), Keys({}, ()))
+    endpoint.ask("cats", 5, {}, HOSTILE)
+    endpoint.close()
+    given = parse_qs(urlsplit(one.seen[0][0]).query)
+    assert given["q"] == ["cats"]
+    assert json.loads(given["only"][0]) == HOSTILE

@@ -72,6 +72,8 @@ SIZES = (
     "top_n", "n_docs", "num_docs", "num_hits", "count",
 )  # fmt: skip
 """Parameters for the number of passages wanted, if the pipeline takes one."""
+FILTER = "filter"
+"""Parameter for what the asker may see, as an object of fields, if the pipeline takes one."""
 QUERY_TEXTS = "query_texts"
 """Parameter of Chroma that takes a list of queries."""
 QUERIES = ("query", "text", "question", "query_str", "prompt")
@@ -82,8 +84,8 @@ PACKAGES = (
 )  # fmt: skip
 
 
-Ask = Callable[[str, int], Any]
-"""Asks the pipeline a query for K passages."""
+Ask = Callable[..., Any]
+"""Asks the pipeline a query for K passages; a third argument is the filter of the query, if it has one."""
 
 
 class Refused(Exception):  # noqa: N818 - an answer that cannot be read isn't an error of this program
@@ -497,6 +499,7 @@ class Pipeline:
         self._asks: dict[str, Ask] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self.size: str | None = None
+        self.filters = False
 
     def finished(self, answer: Any) -> Any:
         """Await an awaitable, and read a lazy result to its end."""
@@ -542,24 +545,31 @@ class Pipeline:
 
     def _asking(self, target: Any, params: dict[str, Any]) -> Ask:
         if _is_haystack(target):
-            return lambda query, _: target.run(_inputs(target, query, self._entry, params))
+            return lambda query, *_: target.run(_inputs(target, query, self._entry, params))
         plain = inspect.isroutine(target) or isinstance(target, type(lambda: 0))
         method = target if plain else _method(target)
         names, rest = _takes(method)
         self.size = size = next((name for name in SIZES if name in names and name not in params), None)
         by_name = "query" in names and _keyword_only(method, "query")
         if QUERY_TEXTS in names:
-            return lambda query, k: method(query_texts=[query], **{**params, **({size: k} if size else {})})
+            return lambda query, k, _=None: method(
+                query_texts=[query], **{**params, **({size: k} if size else {})}
+            )
         known = dict(params)
         unknown = [name for name in known if name not in names and not rest]
         if unknown:
             raise TypeError(
                 f"{self._path} takes no {', '.join(unknown)}; it takes {', '.join(names) or 'nothing'}"
             )
+        self.filters = filters = FILTER in names and FILTER not in params
+        if filters and _needs(method, FILTER):
+            known[FILTER] = {}
         self._require(method, [*known, size])
 
-        def ask(query: str, k: int) -> Any:
+        def ask(query: str, k: int, only: Any = None) -> Any:
             more = {**known, size: k} if size else known
+            if filters and only is not None:
+                more = {**more, FILTER: only}
             return method(query=query, **more) if by_name else method(query, **more)
 
         return ask
@@ -623,6 +633,11 @@ def _takes(method: Callable[..., Any]) -> tuple[list[str], bool]:
         if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
     return named, any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+
+
+def _needs(method: Callable[..., Any], name: str) -> bool:
+    parameters = _parameters(method) or {}
+    return name in parameters and parameters[name].default is inspect.Parameter.empty
 
 
 def _keyword_only(method: Callable[..., Any], name: str) -> bool:
@@ -867,13 +882,14 @@ class Server:
             "python": _dotted(version),
             "packages": _versions(),
             "size": self._pipeline.size or "",
+            "filters": self._pipeline.filters,
             "spans": self._spans.on,
         }
 
     def ask(self, told: dict[str, Any]) -> list[dict[str, Any]]:
         """Ask queries one after another, as a plain loop does; return for each its passages or its fault."""
         k, params = int(told["k"]), told.get("params") or {}
-        return self._row(told["queries"], k, lambda: self._pipeline.prepared(params))
+        return self._row(told["queries"], k, lambda: self._pipeline.prepared(params), told.get("filters"))
 
     def echo(self, k: int, times: int) -> dict[str, Any]:
         """Time a pipeline that returns the same ids at once: the minimum time of a query here."""
@@ -881,14 +897,19 @@ class Server:
         answers = self._row([""] * times, k, lambda: lambda _, __: ids)
         return {"ms": [answer["ms"] for answer in answers]}
 
-    def _row(self, queries: Sequence[str], k: int, find: Callable[[], Ask]) -> list[dict[str, Any]]:
+    def _row(
+        self, queries: Sequence[str], k: int, find: Callable[[], Ask], filters: Sequence[Any] | None = None
+    ) -> list[dict[str, Any]]:
         """Ask all, then read the answers: reading in between would leave cold caches for the next query."""
-        taken = [self._take(query, k, find) for query in queries]
+        if filters is None:
+            taken = [self._take(find, query, k) for query in queries]
+        else:
+            taken = [self._take(find, query, k, only) for query, only in zip(queries, filters)]
         read = [told if answer is None else self._read(told, answer, k) for told, answer in taken]
         self._spans.listen()  # the first call may have set a provider
         return read
 
-    def _take(self, query: str, k: int, find: Callable[[], Ask]) -> tuple[dict[str, Any], Any]:
+    def _take(self, find: Callable[[], Ask], query: str, k: int, *only: Any) -> tuple[dict[str, Any], Any]:
         """Ask one query; return its times and an answer yet to be read, or the whole reply and None."""
         _stages.clear()
         self._spans.clear()
@@ -897,7 +918,7 @@ class Server:
             ask, finished = find(), self._pipeline.finished
             cpu = time.process_time_ns()
             begin = time.perf_counter_ns()
-            answer = finished(ask(query, k))
+            answer = finished(ask(query, k, *only))
             ms = (time.perf_counter_ns() - begin) / 1e6
             cpu_ms = (time.process_time_ns() - cpu) / 1e6
         except BaseException as error:  # whatever their code raises
