@@ -98,14 +98,23 @@ def between(view: View, contest: Contest, by: str | None = None) -> Between:
     )
 
 
-def decided(view: View, now: str, to: str) -> Standing | None:
-    """Return what the latest queue between two runs decides so far; None if nothing of one is judged."""
-    book = book_of(view.snapshot)
-    for queue in book.queues():
-        contest = Contest.of(queue)
-        if contest is not None and (contest.now, contest.to) == (now, to):
-            found = standing(view.snapshot, contest, book.items(queue.queue_id))
-            return found if found.done else None
+def decided(view: View, now: str, to: str | None) -> Standing | None:
+    """Return what the latest queue between the running stack and others decides so far.
+
+    Args:
+        now: The run of the stack that runs today.
+        to: The run of a candidate, whose queue comes first.
+
+    Returns:
+        None if no question of such a queue is judged.
+    """
+    book, runs = book_of(view.snapshot), set(view.table["run_id"])
+    contests = ((Contest.of(queue), queue) for queue in book.queues())
+    known = [(contest, queue) for contest, queue in contests if contest is not None and contest.now == now]
+    for contest, queue in sorted(known, key=lambda each: each[0].to != to):
+        found = stand(book, view.snapshot, queue) if {contest.now, contest.to} <= runs else None
+        if found is not None and found.done:
+            return found
     return None
 
 

@@ -104,7 +104,9 @@ def switch(view: View) -> Switch:
     now, others = _running(view)
     chosen = decide(others, view.constraints, view.rule, paired=view.paired, take=view.take).chosen
     if chosen is None:
+        unjudged = others["quality"].is_null().all()
         stays = Verdict("stay", "no other stack is within the limits", None)
+        stays = Verdict("unknown", "nothing is judged yet", None) if unjudged else stays
         return Switch(now, None, None, _NO_MOVE, view.terms, stays)
     asked = _asked(Ground.of(view), now, others.row(chosen, named=True))
     move = _move(view, asked)

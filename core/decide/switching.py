@@ -19,7 +19,7 @@ from core.axes import KEYS, Spec, Step
 from core.choices import Choice, declared
 from core.decide.axes import STEPS, Floats
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import Labels
+from core.stats.intervals import CLUSTERS, Labels
 from core.stats.significance import holm, student_ends
 
 Answer = Literal["stay", "switch", "unknown"]
@@ -250,7 +250,8 @@ def gains(
         clusters: [queries], labels of the groups that queries belong to.
 
     Returns:
-        A gain per other row that has any value.
+        A gain per other row that has any value; on fewer than `CLUSTERS` queries, or groups of them, only the
+        difference is known.
     """
     rows = [row for row in range(len(values)) if row != now and not np.isnan(values[row]).all()]
     if not rows:
@@ -266,8 +267,9 @@ def gains(
         holm([_chance(bound - m, e, f) for m, e, f in zip(middle, error, counts - 1, strict=True)])
         for bound in (margin, -delta)
     )
-    n = (~np.isnan(apart)).sum(axis=1)
-    columns = [each.tolist() for each in (middle, low, high, chances, above, within, n)]
+    n, few = (~np.isnan(apart)).sum(axis=1), counts < CLUSTERS
+    told = (np.where(few, np.nan, each) for each in (low, high, chances, above, within))
+    columns = [each.tolist() for each in (middle, *told, n)]
     return {row: Gain(*each) for row, each in zip(rows, zip(*columns, strict=True), strict=True)}
 
 
@@ -310,6 +312,7 @@ class Move:
         return total(item.usd for item in self.items)
 
 
+TOO_FEW = f"quality is known on too few queries, and it takes {CLUSTERS}"
 _UNKNOWN: tuple[Answer, str] = ("unknown", "not surely better, and what it saves is not known")
 
 
@@ -330,7 +333,8 @@ def stay_or_switch(move: Move, terms: Terms) -> Verdict:
     """
     gain, saved = move.gain, move.saves_usd
     if gain is None or math.isnan(gain.better):
-        return Verdict("unknown", "quality is not known query by query for both", None)
+        few = gain is not None and gain.n > 0
+        return Verdict("unknown", TOO_FEW if few else "quality is not known query by query for both", None)
     if terms.value_usd is not None and saved is not None and terms.queries_per_month is not None:
         saved += terms.value_usd * gain.difference * terms.queries_per_month
     months, better = payback(move.once_usd, saved), gain.better < LEVEL

@@ -14,13 +14,15 @@ from typer.testing import CliRunner
 from core.agents.answers import Answers
 from core.analysis.between import between, book_of, decided
 from core.analysis.deciding import Contest
+from core.analysis.switching import switch
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.api import open as open_store
 from core.cli.app import app
 from core.store import Store
 from core.views.ask import Given
-from core.views.blocks import Control, Fold, Table, Text
+from core.views.blocks import Control, Fold, Table, Text, Way
+from core.views.decision.sections import moving
 from core.views.golden.between import begin
 from core.views.what_if.deciding import few_grades
 from core.views.what_if.moving import staying
@@ -72,17 +74,18 @@ def test_every_surface_says_the_same(graded: int, tmp_path: Path):
     assert space.between(*NAMES, measure="Precision4+@3") == told
 
     words = stands(found.standing)
-    few = {**found.standing.to_dict(), "in_words": words} if found.standing.done else None
+    told_of = f"By few grades, new: {words}"
+    few = {**found.standing.to_dict(), "in_words": told_of} if found.standing.done else None
     assert space.switch()["few_grades"] == few
     record = space.decide().record(tmp_path / "r.json", tmp_path / "r.html")
     assert json.loads(record[0].read_text())["stay_or_switch"]["few_grades"] == few
-    assert (words in html.unescape(record[1].read_text())) == bool(few)
+    assert (told_of in html.unescape(record[1].read_text())) == bool(few)
     agents = Answers(results, tmp_path).stay_or_switch("lab", {}, {})["few_grades"]
     assert agents == few
     page = [*few_grades.draw(view.replace(incumbent="old"), Given({})), *staying.draw(view, Given({}))]
     control = next(block for block in page if isinstance(block, Control))
     assert [block.words for block in control.others()] == [words]
-    assert (words in [block.words for block in page if isinstance(block, Text)]) == bool(few)
+    assert (told_of in [block.words for block in page if isinstance(block, Text)]) == bool(few)
 
 
 def test_nothing_is_told_of_a_move_that_nobody_judged(tmp_path: Path):
@@ -146,3 +149,25 @@ def test_a_golden_set_that_nobody_else_graded_has_unknown_mistakes(tmp_path: Pat
     found = between(view, Contest(now="old", to="new", k=3), name)
     assert found.mistakes is None
     assert "not known" in errs(found)
+
+
+@pytest.mark.slow
+def test_without_any_judgement_few_grades_are_named_as_the_way(tmp_path: Path):
+    """Nobody graded anything: the answer is unknown, and the contest's queue is the one that counts."""
+    lab = Lab()
+    lab.run("old", final={query: ["same", "bad", "worse"] for query in QUERIES})
+    store = lab.run("new", final={query: ["good", "same", "bad"] for query in QUERIES}).write(tmp_path / "s")
+    view = resolve(Question(incumbent="old"), store.read(), BOOK)
+    assert switch(view).verdict.answer == "unknown"
+    ways = [block.section for block in moving(view) if isinstance(block, Way)]
+    assert ways == ["stay or switch", "few grades"]
+    book, contest = book_of(view.snapshot), Contest(now="old", to="new", k=3)
+    queue = begin(book, view.snapshot, view.scope, contest)
+    book.take(queue.queue_id, "Ann")
+    for item in book.items(queue.queue_id):
+        book.grade(queue.queue_id, item.place, 5 if item.passage_id == "good" else 1, None)
+    few = decided(view, "old", None)
+    assert few is not None
+    assert few.answer == "switch"
+    said = [block.words for block in moving(view) if isinstance(block, Text)]
+    assert said[1].startswith("By few grades, new: Decided after")

@@ -162,3 +162,12 @@ def test_a_gain_is_that_of_a_paired_test():
 def test_equal_stacks_are_never_better_and_never_worse():
     found = gains(np.full((2, 20), 0.4), 0, 0.0, 0.01)[1]
     assert (found.difference, found.p_better, found.better, found.no_worse) == (0.0, 0.5, 0.5, 0.0)
+
+
+@pytest.mark.parametrize(("n", "answer"), [(2, "unknown"), (7, "unknown"), (8, "switch")])
+def test_on_few_queries_nothing_is_said(n: int, answer: str):
+    values = np.vstack([np.zeros(n), np.linspace(0.5, 0.6, n)])
+    gain = gains(values, 0, 0.0, 0.01)[1]
+    found = stay_or_switch(Move(gain=gain, saves_usd=None, saves_ms=None), Terms())
+    assert (found.answer, gain.n, gain.difference) == (answer, n, pytest.approx(0.55))
+    assert math.isfinite(gain.low) is (answer == "switch")

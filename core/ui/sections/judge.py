@@ -14,7 +14,7 @@ from core.analysis.judging import what_next
 from core.analysis.workspace.view import View
 from core.errors import InputError
 from core.golden.book import Mode, Queue
-from core.golden.by_hand import SAMPLINGS, Sampling
+from core.golden.by_hand import BETWEEN, SAMPLINGS, Sampling
 from core.ui import access, show
 from core.ui.pages import way
 from core.ui.pick import still_offered, still_offered_all
@@ -62,7 +62,8 @@ def judge(view: View) -> None:
         start(view)
         way(PAGES["golden"], "Review the questions that were made", "questions")
     elif not known[chosen].judge:
-        show.head(judging.UNTAKEN)
+        between = known[chosen].sampling == BETWEEN
+        show.head(judging.UNTAKEN_BETWEEN if between else judging.UNTAKEN)
         take(view, known[chosen])
     else:
         show.head(judging.HEADS[known[chosen].mode])

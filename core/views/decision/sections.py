@@ -32,7 +32,7 @@ from core.views.words.advice import FINE, advice
 from core.views.words.facts import caveats
 from core.views.words.judging import provenance
 from core.views.words.late import slow, slow_words
-from core.views.words.moving import RUNS_TODAY, line, needs_words
+from core.views.words.moving import RUNS_TODAY, few_grades, few_words, line, needs_words
 from core.views.words.near import (
     HEADING,
     PROMISING,
@@ -163,7 +163,11 @@ def moving(view: View) -> Blocks:
     move = stay_or_move(view)
     if move is not None:
         yield Text(line(move, view.quality.name), label=f"{move.now['name']} runs today.")
+        if (few := few_grades(view, move)) is not None:
+            yield Text(few_words(view, few))
         yield Way("what_if", "Is the move worth it?", "stay or switch")
+        if move.verdict.answer == "unknown" or few is not None:
+            yield Way("what_if", "Few grades decide", "few grades")
 
 
 def ship_it(view: View) -> Blocks:

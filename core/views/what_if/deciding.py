@@ -8,6 +8,7 @@ import polars as pl
 
 from core.analysis.between import Between, between
 from core.analysis.deciding import DELTA, Contest
+from core.analysis.switching import stay_or_move
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.errors import InputError
@@ -54,7 +55,9 @@ def few_grades(view: View, ask: Ask) -> Blocks:
     usual = view.running_name if view.running_name in ranked else None
     now = ask.listed("Runs today", ranked, "from", usual=usual)
     others = [name for name in ranked if name != now]
-    to = ask.listed("Candidate", others, "to")
+    move = stay_or_move(view) if now == view.running_name else None
+    chosen = None if move is None or move.to is None else str(move.to["name"])
+    to = ask.listed("Candidate", others, "to", usual=chosen if chosen in others else None)
     with ask.aside("What decides"):
         margin = ask.number("Better by at least", "marg", 0.0, 0.0, step=0.01)
         delta = ask.number("Alike below", "alike", DELTA, 0.0, 1.0, step=0.01)
@@ -79,12 +82,12 @@ def few_grades(view: View, ask: Ask) -> Blocks:
         yield Control("judge between", {"scope": view.scope, "contest": contest}, partial(_standing, found))
     else:
         yield from _standing(found)
-    if found.kinds.height:
-        yield Fold("By kind of question", (Table(found.kinds, KINDS),))
     questions = view.snapshot.queries(view.scope.collection_id).select("query_id", "text")
     said = pl.when("other_first").then(pl.lit("another")).otherwise(pl.lit("the same"))
     shown = rows.head(MOST).join(questions, on="query_id", how="left").with_columns(other_first=said)
     yield Table(TABLE.frame(shown.to_dicts()), TABLE)
+    if found.kinds.height:
+        yield Fold("By kind of question", (Table(found.kinds, KINDS),))
     yield Fold("How it decides", (Text(HOW, "caption"),))
 
 

@@ -25,8 +25,7 @@ from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.what_if.move_charts import by_month, by_step
-from core.views.words.deciding import stands
-from core.views.words.moving import STEP_WORDS, few_grades, paid_back, payback_ends, sentences
+from core.views.words.moving import STEP_WORDS, few_grades, few_words, paid_back, payback_ends, sentences
 
 NOTHING = "Mark it: tick it on Decision, Settings → Runs today, or `incumbent NAME`."
 ITEMS = cols.Rows(
@@ -90,7 +89,7 @@ def staying(view: View, ask: Ask) -> Blocks:
         return
     yield Answer(*sentences(move, view.quality.name))
     if (few := few_grades(view, move)) is not None:
-        yield Text(stands(few))
+        yield Text(few_words(view, few))
     yield Cards(_cards(move, view.quality.name))
     if (figure := by_month(move)) is not None:
         yield Chart(figure, "switching", _crossing(move), BAND if move.payback_ends else "")

@@ -39,13 +39,19 @@ def sentences(move: Switch, measure: str) -> tuple[str, str]:
     """Say what to do and why, then by how much the candidate is better."""
     verdict, gain = move.verdict, move.move.gain
     name = str(move.now["name"] if verdict.answer != "switch" or move.to is None else move.to["name"])
-    lead = "" if move.to is None or gain is None else f"{signed(gain.difference)}, "
+    sure = move.to is not None and gain is not None and not math.isnan(gain.better)
+    lead = f"{signed(gain.difference)}, " if gain is not None and sure else ""
     head = f"{_HEAD[verdict.answer]} {name}: {lead}{verdict.why}."
     if move.to is None or gain is None:
         return head, ""
     apart = f"{signed(gain.difference)}{interval(gain.low, gain.high)} {measure}, n = {gain.n}"
     named = "" if verdict.answer == "switch" else f"{move.to['name']}: "
-    return head, f"{named}{apart}; it needs {STEP_WORDS[largest(move.needs)]}."
+    return head, f"{named}{apart}; {_needs(move)}."
+
+
+def _needs(move: Switch) -> str:
+    step = largest(move.needs)
+    return "what it needs is not known" if step is None else f"it needs {STEP_WORDS[step]}"
 
 
 def line(move: Switch, measure: str) -> str:
@@ -126,10 +132,16 @@ def replayed(found: Sequence[Replay]) -> str:
 def as_data(view: View, move: Switch) -> dict[str, Any]:
     """Return an answer as plain data, with its line and what a few grades decide between the two."""
     few = few_grades(view, move)
-    said = None if few is None else {**few.to_dict(), "in_words": stands(few)}
+    said = None if few is None else {**few.to_dict(), "in_words": few_words(view, few)}
     return {**move.to_dict(), "few_grades": said, "in_words": line(move, view.quality.name)}
 
 
 def few_grades(view: View, move: Switch) -> Standing | None:
-    """Return what passages judged one by one decide between the two; None if none are judged."""
-    return None if move.to is None else decided(view, str(move.now["run_id"]), str(move.to["run_id"]))
+    """Return what passages judged one by one decide against a candidate; None if none are judged."""
+    return decided(view, str(move.now["run_id"]), None if move.to is None else str(move.to["run_id"]))
+
+
+def few_words(view: View, found: Standing) -> str:
+    """Say what few grades decide, and about which candidate."""
+    names = dict(view.table.select("run_id", "name").iter_rows())
+    return f"By few grades, {names[found.contest.to]}: {stands(found)}"

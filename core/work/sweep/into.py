@@ -80,6 +80,8 @@ def sentences(outcome: Outcome, job: Job) -> Iterator[str]:
         f"{status.state}: {status.runs_done} of {count(status.runs_total, 'stack')},"
         f" {len(outcome.runs)} of them now{dollars}{lost} ({outcome.folder.path.name})"
     )
+    if name := (job.spec or {}).get("incumbent"):
+        yield f"{name} is marked as the stack that runs today"
     for run in outcome.runs:
         if own := run.manifest.get("own"):
             about = about_words(own)
