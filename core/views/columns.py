@@ -287,6 +287,13 @@ _EVERY = (
         "What a move from the stack that runs today costs once; empty = not known.",
     ),
     text("switching", "needs", "The largest step of a move from the stack that runs today."),
+    count("questions", help="Questions with a filter."),
+    share("selectivity", "filters leave", "Share of the passages that a filter leaves, median."),
+    text("bin", "share of the passages"),
+    text("tenant"),
+    text("filter", "the asker's filter", width=290),
+    score("short", "short", "Share with fewer allowed passages than exact filtered search returns."),
+    count("short_n", "n of short", "Questions of which that is known."),
     score("answer_rate", "answered", "Of the questions with an answer, what the reader did not refuse."),
     *(
         count(f"{axis.column}_n", "n", f"Queries that carry the {axis.word}.")

@@ -11,7 +11,7 @@ from core.answers import BY_PEOPLE
 from core.importers.samples import ASKED_AT
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Snapshot, Store
-from core.tables import frame
+from core.tables import TABLES, frame
 from core.views.pages import PAGES
 
 MOST = 34
@@ -38,6 +38,7 @@ CASES: Mapping[str, Mapping[str, Any]] = {
     "latency/generator": {
         "timings": [{"query_id": "q", "stage": "first_token", "repeat": 1, "ms": 1.0}]
     },
+    "latency/filters": {"query_filters": [{"query_id": "q", "filter": '{"tenant":"a"}'}]},
     "latency/index loss": {"rankings": [RANKED], "specs": [{"index": "flat"}, {"index": "hnsw-f32"}]},
     "what_if/criteria weights": {"criteria": [{"position": 1, "criterion": "authority", "weight": 0.5}]},
     "golden/judges": {"judgements": [GRADED], "sets": 2},
@@ -81,14 +82,14 @@ def batch(name: str, rows: Mapping[str, Any]) -> Batch:
     tables = {key: rows[key] for key in rows if key not in ("specs", "tags", "sets")}
     runs = [f"{name}: {at}" for at in range(len(rows.get("specs", [{}])))]
     sets = [f"{name}: {at}" for at in range(rows.get("sets", 0))]
-    owned = {table: sets if table in ("judgements", "gradings") else runs for table in tables}
+    owners = {"judgements": sets, "gradings": sets, "query_filters": [name]}
     frames = {
         table: [
-            {**row, "golden_set_id" if owners is sets else "run_id": owner}
-            for owner in owners
+            {**row, next(iter(TABLES[table])): owner}
+            for owner in owners.get(table, runs)
             for row in tables[table]
         ]
-        for table, owners in owned.items()
+        for table in tables
     }
     frames["queries"] = [
         {"collection_id": name, "query_id": "q", "text": "What?", "tags": rows.get("tags", [])}

@@ -15,7 +15,7 @@ import polars as pl
 
 from core.analysis.workspace.answers import as_word, scored_too
 from core.analysis.workspace.clusters import groups
-from core.analysis.workspace.filters import leaks
+from core.analysis.workspace.filters import no_leaks, per_query
 from core.analysis.workspace.query_sets import among, scores_by_query
 from core.analysis.workspace.reported import QueryScores, computed
 from core.analysis.workspace.robust import endured
@@ -33,7 +33,7 @@ from core.store import Snapshot
 from core.store.read.memory import Memory
 from core.tables import remembered
 
-OF, EXAMPLE = "_of", "_example"
+OF, EXAMPLE, USUAL = "_of", "_example", "_usual_limit"
 ENDS = ("_low", "_high", "_n")
 """Suffixes of a column's name: the ends of its 95 % interval, and the number of its queries."""
 _TINY = 1e-9
@@ -48,6 +48,7 @@ class _Known(NamedTuple):
     # Ends of the 95 % intervals of the means [runs]; None if they would have to be drawn for every measure
     ends: tuple[Floats, Floats] | None = None
     examples: Mapping[str, str] | None = None  # run → a query that breaks a limit, if the axis names any
+    usual: float | None = None  # the limit that holds unless another is set
 
 
 _Found = _Known | None
@@ -97,7 +98,7 @@ def _scored(snapshot: Snapshot, among_runs: Sequence[str], scope: Scope, scorer:
 def _leaks(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> _Found:
     """Return whether rankings show what filters forbid, for all questions with a filter, judged or not."""
     ranked = runs.filter("has_rankings")["run_id"].to_list()
-    rows = leaks(snapshot, ranked, quality.k)
+    rows = per_query(snapshot, ranked, quality.k)
     if rows.is_empty():
         return None
     run_ids, query_ids = (rows[name].unique().sort().to_list() for name in ("run_id", "query_id"))
@@ -108,7 +109,8 @@ def _leaks(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qualit
     shown = rows.filter(pl.col("leak") > 0).group_by("run_id").agg(pl.col("query_id").min())
     examples = {run_id: cut(query_id, 40) for run_id, query_id in shown.iter_rows()}
     scores = QueryScores(tuple(run_ids), tuple(query_ids), values)
-    return _Known(Measure(LEAK_RATE.name, quality.k), scores, ends, examples)
+    usual = 0.0 if no_leaks(snapshot, scope.collection_id) else None
+    return _Known(Measure(LEAK_RATE.name, quality.k), scores, ends, examples, usual)
 
 
 _SOURCES: Mapping[str, Callable[[Snapshot, pl.DataFrame, Scope, Quality], _Found]] = {
@@ -143,7 +145,8 @@ def beside(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qualit
         known = known.with_columns(pl.lit(str(found.measure)).alias(name + OF))
         if found.examples is not None:
             named = pl.col("run_id").replace_strict(found.examples, default=None, return_dtype=pl.String)
-            known = known.with_columns(named.alias(name + EXAMPLE))
+            usual = pl.lit(found.usual, pl.Float64).alias(name + USUAL)
+            known = known.with_columns(named.alias(name + EXAMPLE), usual)
         table = table.join(known, on="run_id", how="left", maintain_order="left")
     return table
 
@@ -161,6 +164,12 @@ def with_harm(table: pl.DataFrame, k: int) -> pl.DataFrame:
     return table.with_columns(known.alias("harm"), pl.lit(name, pl.String).alias("harm_of")).drop(
         "harm_upper"
     )
+
+
+def usual_limit(table: pl.DataFrame, axis: Axis) -> float | None:
+    """Return the limit on an axis that holds in a workspace unless another is set, or None."""
+    known = table.get_column(axis.column + USUAL, default=pl.Series(dtype=pl.Float64)).drop_nulls()
+    return None if known.is_empty() else float(known[0])
 
 
 @remembered

@@ -8,12 +8,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from core.metrics.access import FORBIDDEN, NEVER, UNKNOWN
+from core.metrics.access import ALLOWED, FORBIDDEN, NEVER, UNKNOWN
 from core.store import Snapshot
 from core.store.read.memory import Memory
 
 _KEPT = Memory(64 * 2**20)
 _LEXICAL = "sparse"  # Mode of a stack whose exact search returns only passages with a word of the question
+
+
+def no_leaks(snapshot: Snapshot, collection_id: str) -> bool:
+    """Return whether a stack that leaks is never shipped: a filter asks about a permission."""
+    access = snapshot.access(collection_id)
+    return access is not None and access.decides
 
 
 def ranked_states(snapshot: Snapshot, run_ids: Sequence[str], depth: int | None = None) -> pl.DataFrame:
@@ -94,14 +100,38 @@ def expected(snapshot: Snapshot, run_ids: Sequence[str]) -> dict[str, Mapping[st
     return found
 
 
-def leaks(snapshot: Snapshot, run_ids: Sequence[str], k: int) -> pl.DataFrame:
-    """Return whether the first K of each ranked question with a filter leak: run_id, query_id, leak (0 or 1).
+def per_query(snapshot: Snapshot, run_ids: Sequence[str], k: int) -> pl.DataFrame:
+    """Return what the first K of each ranked question with a filter show and lack.
 
-    All questions of a run of which anything is unknown there are null: it may leak anywhere.
+    Returns:
+        run_id, query_id, leak and short (0 or 1), leaked (forbidden passages); null = unknown. Where anything
+        of a run is unknown, all of its questions are: it may leak anywhere.
     """
-    rows = ranked_states(snapshot, run_ids).filter(pl.col("rank") <= k)
-    unsure = list(first_unknown(rows))
-    forbidden = (pl.col("state") == FORBIDDEN).any().cast(pl.Float64)
-    found = rows.group_by("run_id", "query_id").agg(leak=forbidden).sort("run_id", "query_id")
-    known = pl.when(pl.col("run_id").is_in(unsure).not_()).then(pl.col("leak"))
-    return found.with_columns(leak=known)
+    rows = ranked_states(snapshot, run_ids)
+    longest = rows.group_by("run_id").agg(pl.col("rank").max().alias("longest"))
+    left = [
+        (run_id, query_id, most)
+        for run_id, by_query in expected(snapshot, run_ids).items()
+        for query_id, most in by_query.items()
+    ]
+    most = pl.DataFrame(
+        left, schema={"run_id": pl.String, "query_id": pl.String, "left": pl.Int64}, orient="row"
+    )
+    shown = rows.filter(pl.col("rank") <= k)
+    unsure = pl.col("run_id").is_in(list(first_unknown(shown)))
+    found = shown.group_by("run_id", "query_id").agg(
+        leaked=(pl.col("state") == FORBIDDEN).sum().cast(pl.Float64),
+        allowed=(pl.col("state") == ALLOWED).sum().cast(pl.Int64),
+    )
+    found = found.join(longest, on="run_id").join(most, on=["run_id", "query_id"], how="left")
+    wanted = pl.min_horizontal(pl.lit(k), "longest", "left")
+    short = pl.when(pl.col("left") >= 0).then((pl.col("allowed") < wanted).cast(pl.Float64))
+    leak = (pl.col("leaked") > 0).cast(pl.Float64)
+    return found.select(
+        "run_id",
+        "query_id",
+        *(
+            pl.when(~unsure).then(value).alias(name)
+            for name, value in (("leak", leak), ("leaked", pl.col("leaked")), ("short", short))
+        ),
+    ).sort("run_id", "query_id")

@@ -13,6 +13,7 @@ from core.analysis.cache import cached
 from core.analysis.workspace.answers import agreed, as_word
 from core.analysis.workspace.choices import as_known, choices
 from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.filters import no_leaks
 from core.analysis.workspace.narrow import READS, Choices, Narrowed, Reads, judging, narrow
 from core.analysis.workspace.query_sets import unperturbed
 from core.analysis.workspace.question import Question
@@ -95,7 +96,12 @@ def decided(question: Question, asked: Compared) -> View:
         quality=quality,
         latency=narrowed.latency,
         constraints=replace(
-            _limits(question, quality, narrowed.scope.answering, _no_leaks(asked.snapshot, narrowed.scope)),
+            _limits(
+                question,
+                quality,
+                narrowed.scope.answering,
+                no_leaks(asked.snapshot, narrowed.scope.collection_id),
+            ),
             costs_said=cost_unit(narrowed.table),
             delta=zone(quality, narrowed.table) if delta is None else delta,
         ),
@@ -151,18 +157,12 @@ def _measured(question: Question, snapshot: Snapshot, scope: Scope | None) -> tu
     return replace(scope, answering=answering, cutoff=quality.k), quality
 
 
-def _no_leaks(snapshot: Snapshot, scope: Scope) -> bool:
-    """Return whether a stack that leaks is never shipped: filters ask about a permission."""
-    access = snapshot.access(scope.collection_id)
-    return access is not None and access.decides
-
-
-def _limits(question: Question, quality: Quality, answering: Answering, no_leaks: bool) -> Constraints:
+def _limits(question: Question, quality: Quality, answering: Answering, leakless: bool) -> Constraints:
     floor = question.min_quality
     if quality.is_share and floor is not None and not 0 <= floor <= 1:
         raise InputError(f"--min-quality {floor:g}: {quality.name} lies between 0 and 1.", do="Write 0.6.")
     beside = question.beside
-    if no_leaks and beside[LEAK.limit] is None:
+    if leakless and beside[LEAK.limit] is None:
         beside = {**beside, LEAK.limit: 0.0}
     return Constraints(
         sla_ms=question.sla_ms,

@@ -88,6 +88,11 @@ def dated(snapshot: Snapshot, collection_id: str) -> bool:
     return ASKED_AT in _of_runs(snapshot, collection_id, "signals", "signal")
 
 
+def filtered(snapshot: Snapshot, collection_id: str) -> bool:
+    """Return whether any question has a filter."""
+    return snapshot.access(collection_id) is not None
+
+
 def approximate(snapshot: Snapshot, collection_id: str) -> bool:
     """Return whether stacks with rankings search different kinds of index."""
     kinds = snapshot.runs(collection_id).filter("has_rankings")["spec"].str.json_path_match("$.index")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.analysis.workspace.beside import measure_of
+from core.analysis.workspace.beside import measure_of, usual_limit
 from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats, axes
 from core.number_format import MOST_DOLLARS, CostUnit, dollars_per_1k
@@ -141,10 +141,11 @@ def _limit(
     }
     word = f"{axis.word[:1].upper()}{axis.word[1:]}"
     of = quality.name if axis.key == QUALITY.key else measure_of(table, axis)
+    usual = usual_limit(table, axis)
     prefix, _, suffix = axis.pattern.partition("{}")
     return Limit(
         key=axis.limit,
-        label=names.get(axis.key, axis.asks),
+        label=names.get(axis.key, axis.asks) + ("" if usual is None else f" ({usual:g} unless set)"),
         help=f"Stacks {axis.beyond} are excluded.{f' {word} is {of}.' if share else ''}",
         bottom=bottom,
         top=top,

@@ -21,6 +21,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.latency import charts, data, indexes
 from core.views.latency.data import PERCENTILES
+from core.views.latency.filters import filters
 from core.views.latency.index_loss import index_loss, losses
 from core.views.legend import colours_of
 
@@ -197,7 +198,7 @@ BY_K = cols.Rows(
     "reranker embedder slope intercept stacks depths breaks_at worst_ms",
     cols.text("reason", "no line because"),
 )
-SECTIONS = (where_the_time_goes, reranker_by_k, generator, every_index, index_loss)
+SECTIONS = (where_the_time_goes, reranker_by_k, generator, filters, every_index, index_loss)
 
 
 def answer(row: Mapping[str, Any], stages: pl.DataFrame) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.analysis.workspace.filters import leaks, ranked_states
+from core.analysis.workspace.filters import per_query, ranked_states
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.scores import evidence
@@ -88,12 +88,15 @@ def test_planted_leaks_are_all_found(tmp_path_factory, planted, k):
     assert set(found.select("query_id", "rank", "passage_id").rows()) == forbidden
     assert set(found["run_id"]) <= {"leaky"}
     at_k = {query for query, rank, _ in forbidden if rank <= k}
-    rows = leaks(snapshot, ["leaky"], k)
+    rows = per_query(snapshot, ["leaky"], k)
     assert set(rows.filter(pl.col("leak") > 0)["query_id"]) == at_k
+    assert rows["leaked"].sum() == sum(rank <= k for _, rank, _ in forbidden)
     names = [Measure(name, k) for name in ("Leak", "Leaked", "Short")]
     graded = evidence(snapshot, ["leaky"], "gold", names)
     scored = [values[0, :, k - 1] for values in graded.score(names, depth=k).values()]
+    at_once = {query: row for query, *row in rows.select("query_id", "leak", "leaked", "short").iter_rows()}
     for query, leak, leaked, short in zip(graded.query_ids, *scored, strict=True):
+        assert at_once[query] == [leak, leaked, short]
         count = sum(each == query and rank <= k for each, rank, _ in forbidden)
         assert (leak, leaked) == (float(count > 0), count)
         assert short == float(min(k, len(leaky[query])) - count < min(k, 10))

@@ -1,0 +1,180 @@
+"""Stacks by what filters leave: quality, latency, leaks and short answers by selectivity and by tenant."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.filters import per_query, ranked_states
+from core.analysis.workspace.latencies import sample
+from core.analysis.workspace.query_sets import scores_by_query
+from core.analysis.workspace.view import View
+from core.filters import DECADES, Condition, Filter, decade, parse
+from core.metrics.access import ALLOWED, FORBIDDEN, UNFILTERED
+from core.stats.means import mean_interval
+from core.store.read.access import Access
+
+ALL = "all questions with a filter"  # The row over all bins
+_SHARES = ("leak", "short")
+
+
+def questions(view: View, names: list[str]) -> pl.DataFrame:
+    """Return every question with a filter, by stack.
+
+    Args:
+        names: The stacks.
+
+    Returns:
+        name, run_id, query_id, selectivity (share of the passages that its filter leaves), bin, quality
+        (null: the question is not judged, or does not count), ms, leak, leaked and short (null = unknown).
+    """
+    table = view.table.filter(pl.col("name").is_in(names))
+    runs = table.filter("has_rankings").select("name", "run_id")
+    run_ids = runs["run_id"].to_list()
+    rows = _selectivities(view, run_ids)
+    found = per_query(view.snapshot, run_ids, view.quality.k)
+    ms = sample(view.snapshot, table, view.latency).select("run_id", "query_id", "ms")
+    rows = rows.join(runs, on="run_id")
+    for more in (_quality(view, table), ms, found):
+        rows = rows.join(more, on=["run_id", "query_id"], how="left")
+    return rows.sort("name", "query_id")
+
+
+def _selectivities(view: View, run_ids: list[str]) -> pl.DataFrame:
+    sizes = dict(view.snapshot.sizes("passages").select("id", "rows").iter_rows())
+    rows = []
+    for run_id, collection in view.snapshot.searched(run_ids).items():
+        access = view.snapshot.access(collection)
+        if access is not None:
+            every = max(int(sizes.get(collection, 0)), access.passage_ids.len(), 1)
+            rows += [
+                (run_id, query, left / every, decade(left / every)) for query, left in access.left.items()
+            ]
+    texts = dict.fromkeys(("run_id", "query_id"), pl.String)
+    return pl.DataFrame(rows, schema={**texts, "selectivity": pl.Float64, "bin": pl.String}, orient="row")
+
+
+def _quality(view: View, table: pl.DataFrame) -> pl.DataFrame:
+    scores = scores_by_query(view.snapshot, table, view.scope, view.quality)
+    schema = {"run_id": pl.String, "query_id": pl.String, "quality": pl.Float64}
+    if scores is None:
+        return pl.DataFrame(schema=schema)
+    rows = [
+        (run_id, query_id, float(value))
+        for run_id, values in zip(scores.run_ids, scores.values, strict=True)
+        for query_id, value in zip(scores.query_ids, values, strict=True)
+        if not np.isnan(value)
+    ]
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def summed(view: View, rows: pl.DataFrame, by: str) -> pl.DataFrame:
+    """Return the figures of each stack over the questions that share a value of a column.
+
+    Args:
+        rows: From `questions`.
+        by: The column.
+
+    Returns:
+        name, the column, questions, selectivity (median), quality with low, high and n, p50 (ms), leak with
+        leak_low, leak_high and leak_n, short and short_n; null = unknown.
+    """
+    made = [
+        _figures(view, part, {"name": name, by: value})
+        for (name, value), part in rows.group_by("name", by, maintain_order=True)
+    ]
+    numbers = ("selectivity", "quality", "low", "high", "p50", "leak", "leak_low", "leak_high", "short")
+    counts = ("questions", "n", "leak_n", "short_n")
+    schema = {
+        "name": pl.String,
+        by: pl.String,
+        **dict.fromkeys(numbers, pl.Float64),
+        **dict.fromkeys(counts, pl.Int64),
+    }
+    return pl.DataFrame(made, schema=schema)
+
+
+def _figures(view: View, part: pl.DataFrame, named: dict[str, object]) -> dict[str, object]:
+    found = named | {
+        "questions": part.height,
+        "selectivity": part["selectivity"].median(),
+        "p50": part["ms"].median(),
+    }
+    alike = groups(view.snapshot, view.scope)
+    for name in ("quality", *_SHARES):
+        known = part.drop_nulls(name)
+        share = name in _SHARES or view.quality.is_share
+        ends: tuple[float | None, float | None] = (None, None)
+        if known.height > 1:
+            labels = alike.labels(known["query_id"].to_list())
+            low, high = mean_interval(
+                known[name].to_numpy(), "shares" if share else "amounts", clusters=labels
+            )
+            ends = tuple(None if np.isnan(end[0]) else float(end[0]) for end in (low, high))  # type: ignore[assignment]
+        prefix = "" if name == "quality" else f"{name}_"
+        found |= {
+            name: known[name].mean(),
+            f"{prefix}low": ends[0],
+            f"{prefix}high": ends[1],
+            f"{prefix}n": known.height,
+        }
+    return {key: value for key, value in found.items() if key not in ("short_low", "short_high")}
+
+
+def by_selectivity(view: View, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return `summed` by decade of selectivity, the narrowest filters first, and over all of them."""
+    every = summed(view, rows.with_columns(bin=pl.lit(ALL)), "bin")
+    order = pl.col("bin").replace_strict([*DECADES, ALL], range(len(DECADES) + 1), return_dtype=pl.Int32)
+    return pl.concat([summed(view, rows, "bin"), every]).sort("name", order)
+
+
+def fields_of_one(access: Access) -> list[str]:
+    """Return the fields that filters ask to equal one value, those asked most often first: tenants."""
+    names = [name for asked in access.filters.values() for name in _one_value(asked)]
+    return sorted(set(names), key=lambda name: (-names.count(name), name))
+
+
+def _one_value(asked: Filter) -> dict[str, object]:
+    return {
+        part.name: part.values[0]
+        for part in asked.parts
+        if isinstance(part, Condition) and part.operator == "in" and len(part.values) == 1
+    }
+
+
+def by_tenant(view: View, rows: pl.DataFrame, access: Access, name: str) -> pl.DataFrame:
+    """Return `summed` by the value that a field has to equal; column passages: how many have it."""
+    values = {
+        query: held[name] for query, asked in access.filters.items() if name in (held := _one_value(asked))
+    }
+    said = {query: str(value) for query, value in values.items()}
+    of = {said[query]: parse({name: value}) for query, value in values.items()}
+    sizes = {value: int(asked.mask(access.fields).sum()) for value, asked in of.items()}
+    tenant = pl.col("query_id").replace_strict(said, default=None, return_dtype=pl.String)
+    found = summed(view, rows.with_columns(tenant=tenant).drop_nulls("tenant"), "tenant")
+    passages = pl.col("tenant").replace_strict(sizes, return_dtype=pl.Int64)
+    return found.with_columns(passages=passages).sort(
+        "name", "passages", "tenant", descending=[False, True, False]
+    )
+
+
+def leaking(view: View, rows: pl.DataFrame, access: Access) -> pl.DataFrame:
+    """Return every forbidden passage within the cutoff: name, query_id, filter, rank, passage_id."""
+    runs = rows.select("run_id", "name").unique()
+    found = ranked_states(view.snapshot, runs["run_id"].to_list()).filter(
+        (pl.col("state") == FORBIDDEN) & (pl.col("rank") <= view.quality.k)
+    )
+    filters = {query: asked.text for query, asked in access.filters.items()}
+    said = pl.col("query_id").replace_strict(filters, default=None, return_dtype=pl.String)
+    found = found.join(runs, on="run_id").with_columns(filter=said)
+    return found.select("name", "query_id", "filter", "rank", "passage_id").sort("name", "query_id", "rank")
+
+
+def set_aside(view: View, access: Access) -> int:
+    """Return how many judged passages are outside of what the askers may see."""
+    if view.scope.golden_set_id is None:
+        return 0
+    rows = view.snapshot.judgements(view.scope.golden_set_id)
+    states = access.states(rows["query_id"], rows["passage_id"])
+    return int(((states != ALLOWED) & (states != UNFILTERED)).sum())

@@ -1,0 +1,67 @@
+"""The section *filters*: its bins add up to the whole, and what it says is what the rows hold."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from core.analysis import filtered
+from core.analysis.workspace.question import Question
+from core.analysis.workspace.resolve import resolve
+from core.filters import decade
+from core.prices import PriceBook
+from core.views.ask import Given
+from core.views.blocks import Answer, Table, Text
+from core.views.latency.filters import filters
+from tests.analysis.workspace.test_filters import ASKER, CLEAN, QUERIES, TENANT, stored
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory):
+    leaky = {**CLEAN, "q3": ["p00", *CLEAN["q3"]], "q5": [*CLEAN["q5"][:2], "p02", "p03"]}
+    meta = TENANT | {f"x{n}": "a" for n in range(400)}
+    snapshot = stored(
+        tmp_path_factory.mktemp("filters") / "store", {"leaky": leaky, "clean": CLEAN}, metadata=meta
+    )
+    return resolve(Question(collection="corpus", measure="RA-nWG@5"), snapshot, PriceBook("none", ()))
+
+
+def test_bins_add_up_to_the_whole(view):
+    rows = filtered.questions(view, ["leaky", "clean"])
+    assert rows.height == 2 * len(QUERIES)
+    shares = {"a": 410 / 440, "b": 10 / 440, "c": 10 / 440, "d": 10 / 440}
+    for query, share, of_bin in rows.select("query_id", "selectivity", "bin").iter_rows():
+        assert share == pytest.approx(shares[ASKER[query]])
+        assert of_bin == decade(share)
+    bins = filtered.by_selectivity(view, rows)
+    for name in ("leaky", "clean"):
+        own = bins.filter(pl.col("name") == name)
+        parts, every = (
+            own.filter(pl.col("bin") != filtered.ALL),
+            own.filter(bin=filtered.ALL).row(0, named=True),
+        )
+        assert parts["bin"].to_list() == ["1–10 %", "10–100 %"]
+        for count, mean in (("n", "quality"), ("leak_n", "leak"), ("short_n", "short")):
+            assert parts[count].sum() == every[count]
+            assert (parts[count] * parts[mean]).sum() == pytest.approx(every[count] * every[mean])
+        assert parts["questions"].sum() == every["questions"] == len(QUERIES)
+        assert every["quality"] == pytest.approx(view.table.filter(pl.col("name") == name)["quality"][0])
+    tenants = filtered.by_tenant(view, rows, view.snapshot.access("corpus"), "tenant")
+    assert tenants.filter(name="leaky")["tenant"].to_list() == ["a", "b", "c", "d"]
+    assert tenants.filter(name="leaky")["passages"].to_list() == [410, 10, 10, 10]
+    assert tenants.filter(name="leaky")["questions"].sum() == len(QUERIES)
+
+
+def test_the_section_says_what_leaks(view):
+    blocks = list(filters.draw(view, Given({"lats": ["leaky", "clean"]})))
+    said = next(block for block in blocks if isinstance(block, Answer))
+    assert said.sentence == "clean shows nothing forbidden: Leak@5 0.000 [0.000, 0.242], n = 12."
+    assert said.details.endswith("Leak@5 of others: leaky 0.167.")
+    assert "judged passages outside" in said.caveats["judgements set aside"]
+    forbidden = next(block for block in blocks if isinstance(block, Table) and block.name == "forbidden")
+    assert forbidden.rows.select("name", "query_id", "rank", "passage_id").rows() == [
+        ("leaky", "q3", 1, "p00"), ("leaky", "q5", 3, "p02"), ("leaky", "q5", 4, "p03"),
+    ]  # fmt: skip
+    assert "3 forbidden passages within the first 5" in [
+        each.words for each in blocks if isinstance(each, Text)
+    ]
