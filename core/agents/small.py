@@ -76,7 +76,7 @@ def fitting(told: Small, part: str | None = None, start: int = 0) -> Small:
     asked = parts if part is None else {part: parts[part]}
     head = {key: value for key, value in told.items() if key in ("page", "section", "answer", "made_of")}
     in_all = {name: _in_all(told, name, items) for name, items in asked.items()}
-    left = MOST - len(_json(head)) - sum(len(name) + 100 for name in asked) - 200
+    left = MOST - len(as_json(head)) - sum(len(name) + 100 for name in asked) - 200
     shown: dict[str, list[Any]] = {name: [] for name in asked}
     first = [name for name in ("notes", "numbers") if name in asked]
     for names, share in ((first, 0.4), ([name for name in asked if name not in first], 1.0)):
@@ -96,12 +96,12 @@ def _taken(waiting: dict[str, Iterator[Any]], shown: Mapping[str, list[Any]], le
     while waiting:
         for name, items in [*waiting.items()]:
             item = next(items, None)
-            if item is not None and not shown[name] and len(_json(item)) > each:
+            if item is not None and not shown[name] and len(as_json(item)) > each:
                 item = _shortened(item)
-            if item is None or len(_json(item)) + 2 > left:
+            if item is None or len(as_json(item)) + 2 > left:
                 del waiting[name]
                 continue
-            left -= len(_json(item)) + 2
+            left -= len(as_json(item)) + 2
             shown[name].append(item)
     return room - left
 
@@ -145,7 +145,8 @@ def _shortened(item: object) -> object:
     return [_shortened(each) for each in item] if isinstance(item, list) else item
 
 
-def _json(value: object) -> str:
+def as_json(value: object) -> str:
+    """Write an answer, or a part of it, as an agent gets it: on one line."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from core.agents.small import as_json
 from core.decide.axes import FORMER, nearest_setting
 from core.errors import ClqError, InputError, cut, nearest, refusal
 
@@ -48,6 +49,7 @@ def server_of() -> Any:  # noqa: ANN401 - a class of an extra
                 raise errors.ToolError(
                     wrong(cause) if isinstance(cause, ValidationError) else str(cause or error)
                 ) from None
+            answer.content[0].text = as_json(answer.structured_content)  # the SDK indents it
             if notes:
                 text = import_module("mcp.types").TextContent
                 answer.content.append(text(type="text", text=" ".join(notes)))
