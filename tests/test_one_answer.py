@@ -7,6 +7,7 @@ as a visitor would get it, and compared, on made-up workspaces and on those of t
 import json
 import re
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,8 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
     assert percent(sure and sure.pgs) is None or str(percent(sure and sure.pgs)) in html
 
     page = decision.page("decision")
+    slow = json.loads(files[0].read_text())["slow_in_words"]
+    assert not slow or (slow in str(page.blocks) and escape(slow) in html)
     said = HEADS.get(str(decision.data["verdict"]), "")
     assert page.sentence.startswith((said, "Too few queries to decide on ", "Nothing to compare "))
     assert bool(decision.data["doubt"]) == (decision.data["verdict"] != "ship")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import RULES, Constraints, Rule
-from core.decide.ties import CHEAPER, JITTER_MS
+from core.decide.ties import CHEAPER, JITTER_MS, ROUNDING
 from core.errors import InputError, UnknownNameError
 from core.stats.intervals import RESAMPLES, Floats, Labels, query_weights, quotient
 from core.stats.latency import inflation
@@ -42,6 +42,8 @@ class JointSample:
     beside: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
     # [S], width within which latencies count as equal; ms. Empty = the paper's for all.
     band: Floats = field(default_factory=lambda: np.empty(0))
+    # [S], share of a cost that its timing leaves uncertain; NaN = not measured. Empty = of none.
+    cost_noise: Floats = field(default_factory=lambda: np.empty(0))
     query_ids: tuple[str, ...] = ()  # [Q], the queries' ids; empty if not needed
     clusters: Labels | None = None  # [Q], equal for the queries of a group, drawn together; None = each alone
     # [S], the φ of successive latencies (`core.stats.latency.serial`); empty = independent
@@ -138,8 +140,8 @@ def _varies(values: Floats) -> Mask:
 class Chances:
     """Shares of the resamples, 0..1, per stack [S]."""
 
-    # In which the stack is on the frontier of the compared axes; NaN if one of its numbers there is
-    # unknown, and if quality is the only axis
+    # In which the stack is on the frontier of the compared axes, by more than the noise of timings; NaN if
+    # one of its numbers there is unknown, and if quality is the only axis
     frontier: Floats
     sla: Floats  # in which it meets the SLA; NaN without an SLA or if the latency is unknown
     feasible: Floats  # in which it meets every constraint; NaN if a required number is unknown
@@ -188,7 +190,7 @@ def chances(
     quality_axis = next(axis for axis in required if axis.key == QUALITY.key)
     resamples = sample.noisy.shape[1] or resamples
     weighed = query_weights(queries, resamples, seed, sample.clusters)
-    sums = np.zeros((5, stacks))
+    sums, noise = np.zeros((5, stacks)), _noise(sample, constraints)
     block = max(1, _CELLS // max(1, stacks))
     for start in range(0, resamples, block):
         values, part = sample.drawn(weighed[start : start + block], required), slice(start, start + block)
@@ -202,7 +204,7 @@ def chances(
             best = _best(merit, latency, sample.cost, feasible, (rule, sample.bands(constraints)))
             sums[3 + place] += best
             if not place:
-                sums[0] += _on_frontier(merit, latency, sample.cost)
+                sums[0] += _on_frontier(merit, latency, sample.cost, noise)
                 sums[1] += _within(latency, constraints.sla_ms).sum(axis=1)
                 sums[2] += feasible.sum(axis=1)
     shares = sums / resamples
@@ -334,21 +336,54 @@ def near_objective(latency: Floats, cost: Floats, feasible: Mask, band: Floats, 
 _FEW = 64  # Maximum number of stacks for which comparing all at once is faster than one resample at a time
 
 
-def _on_frontier(merit: Floats, latency: Floats, cost: Floats) -> Floats:
+Noise = tuple[Floats, Floats]
+"""What timing leaves uncertain [S]: the band of latencies, ms, and the share of a cost (NaN = unknown)."""
+
+
+def _noise(sample: JointSample, limits: Constraints) -> Noise:
+    share = sample.cost_noise if len(sample.cost_noise) else np.full(len(sample.cost), np.nan)
+    return sample.bands(limits), share
+
+
+def _by_noise(axes: tuple[Floats, Floats, Floats], kept: Mask, noise: Noise) -> Mask:
+    """Return which stacks of the frontier a better one beats but for the noise of timing [S, B].
+
+    It is `core.decide.pareto.by_noise` in every resample.
+
+    Args:
+        axes: Merit and latency [S, B], cost [S, 1]; NaN = unknown of all.
+        kept: The frontier [S, B].
+    """
+    (merit, latency, cost), (band, share) = axes, noise
+    measured, beaten = ~np.isnan(share), np.zeros_like(kept)
+    alike = np.fmax(CHEAPER, share)
+    for row in range(len(kept)) if measured.any() else ():
+        slack_ms, slack = np.maximum(band, band[row])[:, None], np.maximum(alike, alike[row])[:, None]
+        near = kept[row] & (measured | measured[row])[:, None]
+        near &= np.isnan(latency) | (latency[row] <= latency + slack_ms)
+        near &= np.isnan(cost) | (cost[row] <= cost * (1 + slack))
+        beaten |= near & (merit[row] > merit + ROUNDING)
+    return beaten
+
+
+def _on_frontier(merit: Floats, latency: Floats, cost: Floats, noise: Noise) -> Floats:
     """Return in how many resamples each stack is on the frontier [S]."""
     timed, priced = not np.isnan(latency).all(), not np.isnan(cost).all()
     counts = np.zeros(len(cost))
     if not (timed or priced):
         return counts
     rows = _contenders(merit, latency if timed else None, cost if priced else None)
-    if len(rows) <= _FEW:
-        among = [-merit[rows], *([latency[rows]] if timed else []), *([cost[rows, None]] if priced else [])]
-        counts[rows] = _undominated_each(among).sum(axis=1)
-        return counts
-    paid = [cost[rows]] if priced else []
-    for q, ms in zip(merit[rows].T, latency[rows].T, strict=True):
-        counts[rows] += undominated([*paid, *([ms] if timed else []), -q])
+    axes = merit[rows], latency[rows], cost[rows, None]
+    among = [-axes[0], *([axes[1]] if timed else []), *([axes[2]] if priced else [])]
+    kept = (_undominated_each if len(rows) <= _FEW else _undominated_of_many)(among)
+    counts[rows] = (kept & ~_by_noise(axes, kept, (noise[0][rows], noise[1][rows]))).sum(axis=1)
     return counts
+
+
+def _undominated_of_many(axes: Sequence[Floats]) -> Mask:
+    """Return the same as `_undominated_each`, one resample at a time."""
+    broadcast = np.broadcast_arrays(*axes)
+    return np.stack([undominated(list(one)) for one in zip(*(axis.T for axis in broadcast), strict=True)], 1)
 
 
 def _undominated_each(axes: Sequence[Floats]) -> Mask:

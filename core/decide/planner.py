@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from core.decide.axes import LATENCY, QUALITY, Axis
 from core.decide.joint import JointSample, feasible_in, near_objective, qualities
 from core.decide.rules import Constraints, Rule
-from core.decide.ties import CHEAPER, LEVEL, Numbers
+from core.decide.ties import CHEAPER, DIGITS, LEVEL, Numbers
 from core.errors import InputError, UnknownNameError
 from core.stats.intervals import CLUSTERS, Floats, Labels, Sample
 from core.stats.significance import student_ends
@@ -45,6 +45,7 @@ class Stakes:
     prompt: tuple[Floats, ...]  # each [S], sizes of the prompt, the most telling first; NaN = unknown
     answered: bool  # whether the cost includes the generator, which reads the prompt
     names: Rows  # [S], rank of the name in alphabetical order
+    averages: Mask  # [S], which have no values per query, and so tie where they are shown as equal
 
 
 def stakes(
@@ -64,7 +65,8 @@ def stakes(
         low, high = student_ends(gaps[enough], 1 - LEVEL, clusters)
         reach[best, enough] = (high - low) / 2
     numbers = Numbers.of(table, quality)
-    return Stakes(reach, numbers.prompt, numbers.answered, np.argsort(np.argsort(numbers.names)))
+    names, averages = np.argsort(np.argsort(numbers.names)), np.asarray(np.isnan(per_query).all(axis=1))
+    return Stakes(reach, numbers.prompt, numbers.answered, names, averages)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +185,9 @@ class _Stage:
             neither = np.isnan(latency) & np.isnan(latency[best, columns])
             near = (late <= np.maximum(band[:, None], band[best]) + _TIE) | neither
             behind = merit[best, columns] - merit + width * self.held.reach[best].T
-            tied |= within & near & (behind <= constraints.delta + _TIE)
+            shown = np.round(merit, DIGITS) == np.round(merit[best, columns], DIGITS)
+            averages = self.held.averages[:, None] | self.held.averages[best]
+            tied |= within & near & np.where(averages, shown, behind <= constraints.delta + _TIE)
             best = self._preferred(tied, merit, latency, band)
         else:
             best = self._first(_fastest(tied, latency, band) if rule == "cost" else self._cheapest(tied))

@@ -11,7 +11,7 @@ import polars as pl
 from core import __version__
 from core.analysis.status import status_rows
 from core.analysis.workspace.choices import choices, unknown_measure
-from core.analysis.workspace.comparable import environment
+from core.analysis.workspace.latencies import how_timed
 from core.analysis.workspace.noise import Noise, noisy_rows
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.stacks import runs_in
@@ -175,7 +175,8 @@ def record_data(
         "pgs_if_judged": if_judged(view),
         "hurts_users": [hurt.data for hurt in view.once(hurts)],
         "slow": late,
-        "environment": environment(verdict.table),
+        "slow_in_words": decision_words.late_words(view) or None,
+        "environment": how_timed(verdict.table, view.quality.k),
         "workspace": workspace(view.snapshot, view.scope),
         "stack": None if chosen is None else _stack(chosen),
         "ship": None if chosen is None else asdict(handed(view, verdict.table, verdict.decision)),

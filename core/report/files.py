@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from core.analysis.workspace.narrow import Choices, narrow
 from core.analysis.workspace.noise import OFF, auditors, usual_auditor
 from core.analysis.workspace.scope import Ids, Judging
 from core.analysis.workspace.view import View
-from core.bidi import escaped
+from core.bidi import escaped, strip_bidi_controls
 from core.errors import InputError
 from core.files import write_text
 from core.paths import PROGRAM
@@ -27,9 +28,19 @@ from core.report.tables import Data
 from core.report.words import DEFAULTS, context, named, narrowed, question
 from core.views import link, theme
 from core.views.decision.chart import pareto_of
+from core.views.words.choice import limits
 
+_UNNAMED = re.compile(r"[^\w.]+")  # What a file's name is written without
 RUNS_NAMED = 20  # Maximum chosen runs named one by one in a command; with more there is no command
 ENDINGS = (".html", ".md", ".json")  # File extensions of a record
+
+
+def file_name(kind: str, view: View, ending: str) -> str:
+    """Return the name of a file: what it is, of which workspace, within which limits, at which revision."""
+    within = limits(view.constraints, view.latency) or "no limits"
+    parts = [kind, strip_bidi_controls(view.scope.collection_id), within]
+    words = "-".join(_UNNAMED.sub("-", part).strip("-.")[:80] for part in parts)
+    return f"{words}-revision-{view.snapshot.revision}{ending}"
 
 
 def record_file(ending: str, view: View, verdict: Verdict, *, address: str, made_at: datetime) -> str:

@@ -13,7 +13,7 @@ from core.analysis.workspace.sure import drawn
 from core.analysis.workspace.view import View
 from core.decide.rules import Rule
 from core.report.data import Verdict
-from core.report.files import record_file, snapshot_file
+from core.report.files import file_name, record_file, snapshot_file
 from core.views.confidence import data
 
 _component = st.components.v2.component(
@@ -109,7 +109,7 @@ def offer(
             bar.download_button(
                 label,
                 partial(_written, partial(record_file, ending), *screen),
-                file_name=f"decision-record-revision-{view.snapshot.revision}{ending}",
+                file_name=file_name("decision-record", view, ending),
                 mime=mime,
                 key=f"record{ending}",
                 on_click="ignore",
@@ -122,7 +122,7 @@ def offer(
         st.download_button(
             "Snapshot",
             partial(_written, snapshot_file, *screen),
-            file_name=f"snapshot-revision-{view.snapshot.revision}.html",
+            file_name=file_name("snapshot", view, ".html"),
             mime="text/html",
             key="snapshot",
             on_click="ignore",

@@ -87,6 +87,27 @@ def test_the_chance_to_be_on_the_frontier_is_unknown_where_a_number_is(latency, 
     assert found.frontier.tolist() == pytest.approx(frontier, nan_ok=True)
 
 
+@pytest.mark.parametrize("few", [0, 64])
+@pytest.mark.parametrize(
+    ("latency", "cost", "noise", "frontier"),
+    [
+        ([10.0, 9.0], [2.0, 1.95], [0.1, 0.1], [1, 0]),  # both savings lie within noise
+        ([10.0, 9.0], [2.0, 1.0], [0.1, 0.1], [1, 1]),
+        ([10.0, 5.0], [2.0, 1.95], [0.1, 0.1], [1, 1]),
+        ([10.0, 9.0], [2.0, 1.95], [NAN, 0.1], [1, 0]),
+        ([10.0, 9.0], [2.0, 1.95], [NAN, NAN], [1, 1]),  # nothing was measured twice
+    ],
+)
+def test_a_saving_within_the_noise_of_timing_is_none(few, latency, cost, noise, frontier):
+    made = replace(
+        sample([[0.6, 0.6], [0.5, 0.5]], latency=[[ms, ms] for ms in latency], cost=cost),
+        band=np.array([2.0, 2.0]),
+        cost_noise=np.array(noise),
+    )
+    with patch.object(joint, "_FEW", few):
+        assert chances(made, Constraints(), resamples=20, seed=1).frontier.tolist() == frontier
+
+
 def test_a_measure_that_is_better_the_lower():
     made = sample([[0.2, 0.2], [0.5, 0.5], [0.9, 0.9]], cost=[3.0, 2.0, 1.0])
     up, down = Constraints(min_quality=0.5), Constraints(min_quality=0.5, higher_is_better=False)

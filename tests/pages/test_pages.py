@@ -104,7 +104,7 @@ def test_the_shipped_demo_is_what_opens_first(open_page: OpenPage, tmp_path: Pat
     }  # fmt: skip
     assert answer(app).startswith("Ship BM25 ⊕ MiniLM")
     assert any(button.label == "Take it" for button in app.button), "faster ones are offered"
-    app.number_input(key="sla_ms").set_value(5.0).run()
+    app.number_input(key="sla_ms").set_value(3.0).run()
     assert answer(app).startswith("Ship BM25 ⊕ wordllama")
     assert any(button.label.startswith("Set SLA ") for button in app.button), "a better stack is named"
     for page in ("readers", "queries", "golden", "diagnostics", "diagnostics/noise"):

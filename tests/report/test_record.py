@@ -20,7 +20,7 @@ from core.choices import declared
 from core.cli.app import app
 from core.decide.rules import Constraints
 from core.report.data import FORMAT, VERSION, record_data, verdict
-from core.report.files import ENDINGS, command, pinned_link, record_file
+from core.report.files import ENDINGS, command, file_name, pinned_link, record_file
 from core.report.gate import Again
 from core.store import Store
 from core.views.text import cost_unit
@@ -143,6 +143,16 @@ def test_a_record_is_the_same_but_for_its_time(published_store: Path):
         other = record_file(ending, case, found, address="http://h/?rev=2", made_at=NOW.replace(year=2027))
         assert one.count("2026-01-31") == 1
         assert one.replace("2026-01-31", "2027-01-31") == other
+
+
+def test_files_of_other_limits_or_workspaces_have_other_names(published_store: Path):
+    scope, limits = LIMITS["paper"]
+    case = case_of(published_store, scope, limits)
+    asked = [case, *(case.replace(constraints=replace(limits, sla_ms=ms)) for ms in (None, 20.0))]
+    asked.append(case.replace(scope=replace(scope, collection_id="../<b>Ürlaub")))
+    names = [file_name("decision-record", each, ".html") for each in asked]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"decision-record-[\w.-]+-revision-\d+\.html", name) for name in names)
 
 
 @pytest.mark.slow

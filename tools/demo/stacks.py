@@ -11,6 +11,7 @@ a wall clock shows the same.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -107,7 +108,7 @@ def _each(*axes: Axes) -> list[Stack]:
 def plain(stack: Stack) -> str:
     """Name a stack without the parts that all of them share, or that nothing reads."""
     said = stack.label.replace(RERANKER, "late interaction").replace(f"{ENCODER} 384 d", "MiniLM")
-    said = said.replace("wordllama 256 d", "wordllama")
+    said = re.sub(r"( : [\d.]+) constant 10", r"\1", said.replace("wordllama 256 d", "wordllama"))
     return said if stack.spec["reranker"] != "none" else said.replace(f", K = {K}", "")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from core.analysis.workspace.answers import taken
+from core.analysis.workspace.comparable import environment
 from core.analysis.workspace.costs import basis
 from core.analysis.workspace.scope import MEAN, Ids, Latency
 from core.analysis.workspace.scores import mean, places
@@ -38,6 +39,25 @@ _NO_MODEL = "generation was not timed: give its speed in Settings"
 _MODELLED = "retrieval {}, generation modelled"
 _NONE = Ids()
 COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", "latency_note")
+
+
+PASSES = "A question counts once, by the median of its passes."
+SHARED = "Stages that stacks share were timed once, for all of them."
+
+
+def how_timed(table: pl.DataFrame, k: int) -> str:
+    """Say where and how the latencies of a stack table were measured, and what a reranker cannot do.
+
+    Args:
+        k: The cutoff of the measure.
+    """
+    said = [environment(table)]
+    if "jitter_note" in table.columns and (table["jitter_note"] != _ASSUMED).any():
+        said += [PASSES, *([SHARED] if table.height > 1 else [])]
+    reranked = pl.col("reranker").fill_null("none") != "none"
+    if table.filter(reranked, pl.col("candidates") <= k).height:
+        said.append(f"Reranking {k} or fewer candidates cannot change which passages the Top-{k} holds.")
+    return " ".join(said)
 
 
 def empty_pipeline(floor_ms: float) -> str:
@@ -345,7 +365,7 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Ids
     band, stacks = jitter(differences["ms"]), differences["run_id"].n_unique()
     words = (
         f"measured: 95th percentile of {count(differences.height, 'difference')} of the p50 "
-        f"between passes of {count(stacks, 'stack')}"
+        f"between passes of the same questions, {count(stacks, 'stack')}"
     )
     measured = pl.col("run_id").is_in(differences["run_id"].unique().to_list())
     return runs.select(

@@ -57,6 +57,7 @@ def joint_sample(
         beside={axis.key: (_matrix(rows, ids, queries), axis.read(table)) for axis, rows in beside.items()}
         | {axis.key: (unvaried, axis.read(table)) for axis in MOVING},
         band=bands(table, None),
+        cost_noise=floats(table, "cost_noise"),
         query_ids=tuple(queries),
         clusters=groups(snapshot, scope).labels(queries.to_list()),
         serial=np.array([alike.get(run_id, 0.0) for run_id in ids]),

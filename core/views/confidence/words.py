@@ -27,10 +27,6 @@ from core.views.words.choice import limits
 from core.views.words.facts import if_judged
 
 Card = tuple[str, str, str]  # A number of the answer: label, value and its basis
-UNLIKELY, LIKELY = (
-    0.1,
-    0.5,
-)  # Probabilities of another choice above which judging more may be, and surely is, worth it
 CALM = 0.05  # A probability below this is called small
 LUCK = " lower, because the winner was partly lucky"
 MOVED = 1.15  # A tag is named if its best share is this many times today's
@@ -214,7 +210,7 @@ def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> t
     if ours is None:
         return "No stack is within the limits as usual.", _turned(grid, turned)
     if kept == cells:
-        return f"No: {ours} stays the choice in all {cells} settings (n = {n}).", _turned(grid, turned)
+        return f"{ours} stays the choice in all {cells} settings (n = {n}).", _turned(grid, turned)
     said = (
         f"It depends: {ours} is the choice in {kept} of {cells} settings (n = {n}), {_others(chosen, ours)}."
     )
@@ -302,14 +298,13 @@ def plan_answer(
     if found is None:
         return bought, rest
     share, more = text.percent(found), text.count(again(view), "more question")
-    answer = "Yes" if asking_pays(view) else "No"
-    pays = f"{answer}: {more} would show a better stack in {share} of simulations."
-    said = f"{bought.removeprefix('No: ').removeprefix('Yes: ')} {rest}"
+    pays = "pay" if asking_pays(view) else "hardly pay"
+    said = f"{bought} {rest}"
     changes = rows.filter(pl.col("more") >= again(view))["flip"].head(1).to_list()
     delta = view.decision.delta
     if delta and changes and found < changes[0] / 2:
         said += f" Most such changes are to a stack within {delta:g}, which is no better one."
-    return pays, said
+    return f"{more} {pays}: a better stack shows in {share} of simulations.", said
 
 
 def _bought(rows: pl.DataFrame, affordable: int | None, assumed_usd: float | None) -> tuple[str, str]:
@@ -318,13 +313,12 @@ def _bought(rows: pl.DataFrame, affordable: int | None, assumed_usd: float | Non
     at = rows.filter(pl.col("more") == wanted)
     assumed = "" if assumed_usd is None else f" at an assumed {text.usd(assumed_usd)} a judgement"
     if at.is_empty() or wanted == 0:
-        sentence, paid = f"No: your budget pays for {text.count(wanted, 'more query')}.", ""
+        sentence, paid = f"Your budget pays for {text.count(wanted, 'more query')}.", ""
     else:
         row = at.row(0, named=True)
-        verdict = "No: " if row["flip"] < UNLIKELY else "" if row["flip"] < LIKELY else "Yes: "
         would = "would change" if row["flip"] else "would not change"
         chance = f" in {text.percent(row['flip'])} of simulations" if row["flip"] else ""
-        sentence = f"{verdict}{text.count(wanted, 'more query')} {would} the choice{chance}."
+        sentence = f"{text.count(wanted, 'more query')} {would} the choice{chance}."
         paid = f"They cost {text.usd(row['usd'])}{assumed}. "
     left = rows["left"][0]
     stays = f"{paid}Unlimited queries would keep it in {text.percent(1 - left)}"

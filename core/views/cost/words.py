@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from core.analysis.stack_cost import NONE
 from core.choices import declared
 from core.number_format import CostUnit, usd_apart
 from core.prices import MS_PER_HOUR, Price, PriceBook
@@ -72,7 +73,7 @@ def _mean_ms(breakdown: CostBreakdown) -> str:
     if len(breakdown.lines) > 1 or breakdown.lines[0].stage not in ("machine", "gpu"):
         return ""
     used = breakdown.lines[0].units_per_query
-    return "" if used is None else f" (mean {text.ms(used * MS_PER_HOUR)})"
+    return "" if used is None else f" (mean {text.ms(used * MS_PER_HOUR)}; latency is a median)"
 
 
 def answer(view: CostView) -> str:
@@ -169,7 +170,7 @@ def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
         return "All amounts are typed."
     amounts = start.amounts
     kept = [field for field in FILLED if field in amounts and amounts[field].value == asked[field]]
-    taken = [f"{called(field)} {_amount(asked[field])} ({amounts[field].basis})" for field in kept]
+    taken = [f"{_named(field, asked[field])} ({amounts[field].basis})" for field in kept]
     other = [
         f"{called(field)} (there {_amount(amount.value)}, {amount.basis})"
         for field, amount in amounts.items()
@@ -183,6 +184,11 @@ def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
     if start.left_out:
         sentences.append(f"Not taken over, as no input stands for it: {'; '.join(start.left_out)}.")
     return " ".join([*sentences, "The rest was typed in."])
+
+
+def _named(field: str, value: float | str) -> str:
+    """Return an input with its value; a model that nobody bills is said not to be."""
+    return f"no billed {called(field)}" if value == NONE else f"{called(field)} {_amount(value)}"
 
 
 def _amount(value: float | str) -> str:

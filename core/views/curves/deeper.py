@@ -81,10 +81,10 @@ def said(rows: pl.DataFrame, quality: Quality, n: object) -> tuple[str, str]:
     paying = rows.filter("pays")
     if paying.is_empty():
         if not (rows["d_quality"].abs() > 0).any():
-            return f"No: K changes nothing here {sample}.", ""
+            return f"A larger K changes nothing here {sample}.", ""
         if rows["series"].n_unique() > 1:
-            return f"No: none of {rows.height:,} steps to a larger K pays off {sample}.", ""
-        more = f"No: reranking more than {min(rows['from_k'].to_list())} candidates does not"
+            return f"None of {rows.height:,} steps to a larger K pays off {sample}.", ""
+        more = f"Reranking more than {min(rows['from_k'].to_list())} candidates does not"
         if rows["reason"].is_in([NO_GAIN, MAY_BE_CHANCE]).all():
             return f"{more} measurably improve {quality.name} ({text.sample(n)}).", ""
         return f"{more} pay off within your limits {sample}.", ""
@@ -94,7 +94,7 @@ def said(rows: pl.DataFrame, quality: Quality, n: object) -> tuple[str, str]:
     if low is not None and high is not None:
         sure = f"95 % CI {text.signed(low)} to {text.signed(high)}"
     return (
-        f"Yes: a larger K pays off in {paying.height} of {text.count(rows.height, 'step')} {sample}.",
+        f"A larger K pays off in {paying.height} of {text.count(rows.height, 'step')} {sample}.",
         f"Most for {best['family']} from K = {best['from_k']} to {best['to_k']}: "
         f"{text.signed(best['d_quality'])} ({sure}).",
     )

@@ -12,8 +12,7 @@ from core.analysis.identical import identical, kept, merged
 from core.analysis.stack_cost import priced_by, recorded
 from core.analysis.switching import stay_or_move
 from core.analysis.workspace.beside import ENDS
-from core.analysis.workspace.comparable import environment
-from core.analysis.workspace.latencies import assumed, jitter_words
+from core.analysis.workspace.latencies import assumed, how_timed, jitter_words
 from core.analysis.workspace.noise import noise_words
 from core.analysis.workspace.sure import drawn
 from core.analysis.workspace.view import View
@@ -128,7 +127,7 @@ def choice(view: View) -> Blocks:
     firm, chance = words.firmness(view.table, view.decision, view.sure)
     doubts = caveats(view.table, view.decision, view)
     given_by = provenance(view.snapshot, view.scope)
-    notes = [row["latency_note"], row["cost_note"], environment(view.table), given_by]
+    notes = [row["latency_note"], row["cost_note"], how_timed(view.table, view.quality.k), given_by]
     notes = [note for note in notes if note]
     if said := assumed(view.table, view.decision, view.constraints):
         notes.append(said)

@@ -213,10 +213,10 @@ def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality:
         gaps = f"{text.percent(hole)} of Top-{quality.k} is unjudged"
         sample = f"({quality.name}, {text.sample(table['n'].drop_nulls().max())})"
         if overturned:
-            return f"Not yet: {gaps} and could change the choice {sample}."
+            return f"{gaps} and could change the choice {sample}."
         if not table["hole"].max():
-            return f"Yes: every passage in the Top-{quality.k} is judged {sample}."
-        return f"Yes: {gaps}, yet the choice would stand {sample}."
+            return f"Every passage in the Top-{quality.k} is judged {sample}."
+        return f"{gaps}, yet the choice would stand {sample}."
     return f"{_judgements(judged)} carry the scores here."
 
 

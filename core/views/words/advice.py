@@ -14,7 +14,7 @@ from core.views.words.trade import trade
 JUDGE = "Judge"
 """Beginning of a step if judging could remove the confidence."""
 NOTHING = "Nothing more needs measuring first."
-HARDLY = "More questions would hardly pay."
+HARDLY = "Twice the questions would rarely show a better stack."
 FINE = (NOTHING, HARDLY)
 """Answers if nothing need be done first: surely the best, or not worth more questions."""
 PAYS = 0.1

@@ -100,7 +100,11 @@ def test_where_the_band_comes_from_is_said(store):
     table = stack_table(store, LAB, Quality("RR", 10), Latency(), BOOK)
     for limits, words in (
         (Constraints(jitter_ms=5.0), "5 ms (as typed)"),
-        (Constraints(), "(measured: 95th percentile of 7 differences of the p50 between passes of 3 stacks)"),
+        (
+            Constraints(),
+            "(measured: 95th percentile of 7 differences of the p50 "
+            "between passes of the same questions, 3 stacks)",
+        ),
     ):
         decision = decide(table.filter(pl.col("run_id").is_in(["here", "also", "answers"])), limits)
         assert jitter_words(table.filter(pl.col("jitter_ms") < 75), decision, limits).endswith(words)

@@ -183,7 +183,7 @@ def test_one_stack_has_no_orders():
     grid = made([[HIGH], [LOW]])
     found = flips(grid, {"a": "A"}, QUICK)
     assert found.is_empty()
-    assert words.weighed(grid, ["A", "A"], found)[0] == "No: A stays the choice in all 2 settings (n = 20)."
+    assert words.weighed(grid, ["A", "A"], found)[0] == "A stays the choice in all 2 settings (n = 20)."
 
 
 @pytest.mark.slow

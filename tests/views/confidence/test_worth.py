@@ -76,8 +76,8 @@ def test_the_rows_begin_with_today_and_carry_n_and_money():
          "After 20 more, further queries change it in less than 5.0 %."),
         ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "20 more queries would change the choice in 30.0 %",
          "After 20 more, further queries change it in 20.0 %."),
-        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "No: your budget pays for 0 more", "keep it in 100.0 %"),
-        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "No: your budget pays for 7 more", "keep it in 100.0 %"),
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "Your budget pays for 0 more", "keep it in 100.0 %"),
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "Your budget pays for 7 more", "keep it in 100.0 %"),
     ],
 )  # fmt: skip
 def test_the_answer(flip, left, affordable, sentence, details):

@@ -138,8 +138,8 @@ def test_the_demo_page(demo_store: Path):
     assert list(charts.bounds_figure(bounds, AT_10, bounds["name"][3]).layout.yaxis.ticktext)[3][0] == "▸"
     could, cannot = (sections.answer(found, doubt, rows, AT_10) for doubt in ("2 stacks", None))
     gaps = f"{text.percent(rows['hole'].median())} of Top-10 is unjudged"
-    assert could == f"Not yet: {gaps} and could change the choice (RA-nWG@10, n = 64)."
-    assert cannot == f"Yes: {gaps}, yet the choice would stand (RA-nWG@10, n = 64)."
+    assert could == f"{gaps} and could change the choice (RA-nWG@10, n = 64)."
+    assert cannot == f"{gaps}, yet the choice would stand (RA-nWG@10, n = 64)."
     assert sections.answer(found, None, rows.clear(), AT_10).startswith("1")
     cards = sections.cards(found)
     assert cards[0][1] == f"{found.mix['median'][-1]:g}"

@@ -195,18 +195,18 @@ def test_steps_are_named_by_their_family_and_flagged(demo_store: Path):
     assert rows.height
     assert not any("K =" in name for name in rows["family"])
     assert (rows["d_quality"] == 0).all()
-    assert deeper.said(rows, AT_10, 5) == ("No: K changes nothing here (RA-nWG@10, n = 5).", "")
+    assert deeper.said(rows, AT_10, 5) == ("A larger K changes nothing here (RA-nWG@10, n = 5).", "")
     down = rows.with_columns(d_quality=pl.lit(-0.1))
-    none = f"No: none of {rows.height} steps to a larger K pays off (RA-nWG@10, n = 5)."
+    none = f"None of {rows.height} steps to a larger K pays off (RA-nWG@10, n = 5)."
     assert deeper.said(down, AT_10, 5) == (none, "")
     one = down.filter(series=down["series"][0])
     least = one["from_k"].min()
-    more = f"No: reranking more than {least} candidates does not"
+    more = f"Reranking more than {least} candidates does not"
     assert deeper.said(one, AT_10, 5) == (f"{more} measurably improve RA-nWG@10 (n = 5).", "")
     held = deeper.within_limits(one.with_columns(pays=True), dict.fromkeys(one["name"], "over the SLA"))
     assert deeper.said(held, AT_10, 5) == (f"{more} pay off within your limits (RA-nWG@10, n = 5).", "")
     up, most = deeper.said(rows.with_columns(d_quality=pl.lit(0.1), pays=pl.lit(value=True)), AT_10, 5)
-    assert up.startswith(f"Yes: a larger K pays off in {rows.height} of {rows.height} step")
+    assert up.startswith(f"A larger K pays off in {rows.height} of {rows.height} step")
     assert ": +0.100 (95 % CI" in most
 
 
