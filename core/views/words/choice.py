@@ -56,12 +56,14 @@ def undecided(table: pl.DataFrame) -> str:
 def meaning(quality: Quality, *, at_any: bool = False) -> str:
     """Describe what the measure counts: ``share of the best possible evidence in ten passages``.
 
-    The description is "" for a measure not computed here. At any cutoff, it is in K passages.
+    The description is "" for a measure not computed here. At any cutoff, it is in K passages. A name that is
+    written out before a share is left out, as the short one stands beside it.
     """
     measure = quality.measure
     if measure is None:
         return ""
     said = measure.info.text.removeprefix(f"{measure.name}: ").partition("; ")[0].rstrip(".")
+    said = re.sub(r"^[^:]+: (?=share of )", "", said)
     k = "K" if at_any else "ten" if measure.k == 10 else str(measure.k)
     return re.sub(r"\bK\b", k, f"{said[:1].lower()}{said[1:]}")
 
