@@ -60,7 +60,7 @@ def parts(view: View, verdict: Verdict) -> tuple[dict[str, object], dict[str, Ch
 def _headroom(view: View, verdict: Verdict) -> tuple[list[str], dict[str, Chart]]:
     chosen = verdict.decision.chosen
     pool = next(iter(conventions(verdict.table, chosen)), "")
-    split = headroom(verdict.table, view.quality, pool, chosen)
+    split = headroom(verdict.table, view.quality, pool, chosen, view.running_name)
     if split is None:
         return [f"No ceiling is on record for {view.quality.name}."], {}
     caption = f"{headroom_words.HOW} Pool convention: {pool}."
@@ -83,7 +83,7 @@ def _curves(view: View, verdict: Verdict) -> dict[str, Chart]:
         among(view.snapshot, view.scope),
         alike=groups(view.snapshot, view.scope),
     )
-    drawn_curves = curves(rows, view.quality, colours_of(view, names))
+    drawn_curves = curves(rows, view.quality, colours_of(view, names), today=view.running_name)
     if not drawn_curves.main.data:
         return {}
     drawn = {"curves": Chart(drawn_curves.main, drawn_curves.answer, curve_words.HOW)}

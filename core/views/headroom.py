@@ -162,7 +162,11 @@ def _natural(pool: str) -> tuple[str, int]:
 
 
 def headroom(
-    table: pl.DataFrame, quality: Quality, convention: str, chosen: int | None = None
+    table: pl.DataFrame,
+    quality: Quality,
+    convention: str,
+    chosen: int | None = None,
+    today: str | None = None,
 ) -> HeadroomView | None:
     """Split the quality of all stacks of one pool convention (`MIXED` = any), and of the chosen stack.
 
@@ -185,7 +189,7 @@ def headroom(
     explained = next(
         (row for row in rows.iter_rows(named=True) if row["name"] == name), rows.row(0, named=True)
     )
-    return HeadroomView(explained, _figure(rows, quality, name), rows)
+    return HeadroomView(explained, _figure(rows, quality, name, today), rows)
 
 
 def _known(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
@@ -202,13 +206,14 @@ def _known(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
     return rows.filter(pl.col("run_id").is_in(kept.implode())).drop("_stack")
 
 
-def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None) -> go.Figure:
-    shown = rows.filter((pl.int_range(pl.len()) < BARS) | pl.col("name").eq_missing(chosen))
+def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None, today: str | None) -> go.Figure:
+    stays = pl.col("name").eq_missing(chosen) | pl.col("name").eq_missing(today)
+    shown = rows.filter((pl.int_range(pl.len()) < BARS) | stays)
     several = shown["pool"].n_unique() > 1
     names = [
         f"{name} ({pool})" if several else name for name, pool in shown.select("name", "pool").iter_rows()
     ]
-    marked = next((label for label, name in zip(names, shown["name"], strict=True) if name == chosen), None)
+    label_of = dict(zip(shown["name"].to_list(), names, strict=True))
     looks = (
         ("actual", "quality", theme.OKABE_ITO[0], ""),
         ("ordering headroom", "ordering", theme.OKABE_ITO[1], "/"),
@@ -220,7 +225,8 @@ def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None) -> go.Figu
                     for name, value, share in shown.select("name", column, "pct_proc").iter_rows()])
         for title, column, colour, pattern in looks
     ]  # fmt: skip
-    return theme.stacked(names, parts, x=axis(quality), chosen=marked).update_xaxes(range=[0, 1])
+    marked = {"chosen": label_of.get(chosen or ""), "today": label_of.get(today or "")}
+    return theme.stacked(names, parts, x=axis(quality), **marked).update_xaxes(range=[0, 1])
 
 
 @section(question="Would better retrieval or better ordering raise the quality?")
@@ -228,7 +234,7 @@ def limit(view: View, ask: Ask) -> Blocks:
     """Yield the ordering and retrieval loss of each stack."""
     offered = conventions(view.table, view.decision.chosen)
     pool = ask.listed("Candidate pool", offered, "pool", about=POOL, width=240) if offered else ""
-    parted = headroom(view.table, view.quality, pool, view.decision.chosen)
+    parted = headroom(view.table, view.quality, pool, view.decision.chosen, view.running_name)
     if parted is None:
         yield no_ceiling(view.quality)
         return

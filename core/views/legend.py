@@ -25,7 +25,12 @@ def colours_of(view: View, names: Sequence[str]) -> dict[str, str]:
     return theme.colours_for(names, {name: of_view[name] for name in names if name in of_view})
 
 
-def labels_of(names: Iterable[str]) -> dict[str, str]:
-    """Return the label of each stack in a legend, safe for Plotly; names that are cut stay unlike."""
+def labels_of(names: Iterable[str], today: str | None = None) -> dict[str, str]:
+    """Return the label of each stack in a legend, safe for Plotly; names that are cut stay unlike.
+
+    Args:
+        today: The stack that runs today, whose label has its mark.
+    """
     names = list(names)
-    return dict(zip(names, map(text.escape, text.unlike(names, _LONGEST)), strict=True))
+    labels = zip(names, text.unlike(names, _LONGEST), strict=True)
+    return {name: text.escape(theme.as_today(label, runs=name == today)) for name, label in labels}

@@ -47,6 +47,8 @@ NEUTRAL = "#7a8694"
 
 DIMMED = 0.25
 
+TODAY = "□"  # Before the name of the stack that runs today, whose mark is a square on every chart
+
 Spec = dict[str, Any]  # A trace or a layout in Plotly's JSON form
 
 Numbers = TypeVar("Numbers", float, pl.Series, NDArray[np.float64])
@@ -200,8 +202,10 @@ class Part:
     notes: Sequence[str]  # the hover text of every row
 
 
-def stacked(names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str | None) -> go.Figure:
-    """Draw a bar per stack, made of parts."""
+def stacked(
+    names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str | None, today: str | None = None
+) -> go.Figure:
+    """Draw a bar per stack, made of parts; the chosen one is framed, the one of today has its mark."""
     traces = [
         go.Bar(
             name=part.title,
@@ -216,14 +220,19 @@ def stacked(names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str 
     ]
     fig = figure(traces, x=x, height=150 + 44 * len(names))
     fig.update_layout(barmode="stack", bargap=0.3, legend_traceorder="normal")
-    return name_rows(fig, names, chosen)
+    return name_rows(fig, names, chosen, today=today)
 
 
 def name_rows(
-    fig: go.Figure, names: Sequence[str], chosen: str | None = None, *, wide: int = 30
+    fig: go.Figure,
+    names: Sequence[str],
+    chosen: str | None = None,
+    *,
+    today: str | None = None,
+    wide: int = 30,
 ) -> go.Figure:
     """Name the rows of a chart from top to bottom, 0, 1, …, in lines of a width; frame the chosen stack."""
-    marked = [f"▸ {name}" if name == chosen else name for name in names]
+    marked = [as_today(f"▸ {name}" if name == chosen else name, runs=name == today) for name in names]
     fig.update_yaxes(
         range=[len(names) - 0.4, -0.6],
         tickvals=list(range(len(names))),
@@ -235,6 +244,11 @@ def name_rows(
         fig.add_hrect(y0=row - 0.45, y1=row + 0.45, line={"color": ACCENT, "width": 1.5}, fillcolor=SOFT,
                       layer="below")  # fmt: skip
     return fig
+
+
+def as_today(name: str, *, runs: bool) -> str:
+    """Return a name with the mark of the stack that runs today, if it is that one."""
+    return f"{TODAY} {name}, runs today" if runs else name
 
 
 class Panels:

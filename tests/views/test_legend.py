@@ -9,6 +9,7 @@ import pytest
 
 import core.api as clq
 from core.report import snapshot
+from core.views import theme
 from core.views.blocks import Block, Chart, Fold, SideBySide
 from core.views.legend import colours_of
 from core.views.theme import colour_of
@@ -87,3 +88,26 @@ def test_a_snapshot_has_the_colours_of_the_pages(decision: clq.Decision):
     own = colours_of(decision.view, ("one", "good"))
     _, drawn = snapshot.parts(decision.view, decision.verdict)
     assert {name: colour for name, colour in legend(drawn["curves"]) if name in own} == own
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "choices", "measure"),
+    [
+        ("curves", {"curves": ["one", "good"]}, "RA-nWG@10"),
+        ("latency", {"lats": ["one", "good"]}, "RA-nWG@10"),
+        ("headroom", {}, "RA-nWG@10"),
+        ("compare", {"stack": "one", "vs": "good"}, "RR@10"),
+    ],
+)
+def test_the_stack_that_runs_today_has_its_mark_in_every_chart_of_stacks(
+    decision: clq.Decision, page: str, choices: dict[str, object], measure: str
+):
+    workspace = clq.open(decision.view.snapshot.path).workspace("lab")
+    for today, marked in (("one", True), ("none", False)):
+        asked = workspace.decide(measure=measure, incumbent=today)
+        drawn = [*charts(asked.page(page, choices=choices).blocks)]
+        assert drawn
+        assert {(chart.name, theme.TODAY in str(chart.figure.to_dict())) for chart in drawn} == {
+            (chart.name, marked) for chart in drawn
+        }

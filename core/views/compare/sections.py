@@ -21,6 +21,7 @@ from core.errors import InputError
 from core.stats.intervals import Method
 from core.stats.significance import CORRECTIONS, TESTS, TOLERANCE, Correction, Setup
 from core.views import columns as cols
+from core.views import theme
 from core.views.ask import Ask, named
 from core.views.blocks import (
     Answer,
@@ -195,7 +196,10 @@ def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, s
     lettered = gaps.with_columns(pl.col("stack", "against").replace(letters))
     yield Answer(
         words.answer(lettered, view.quality, cost_of(view, gaps), same=same),
-        " · ".join(f"{letter}: {name}" for name, letter in letters.items()),
+        " · ".join(
+            f"{letter}: {theme.as_today(name, runs=name == view.running_name)}"
+            for name, letter in letters.items()
+        ),
         "" if rows is None else words.doubt(rows, view.quality),
     )
     yield Comparison(numbers(view, letters, gaps))
@@ -235,7 +239,9 @@ def closely(
     two = rows.row(labels.index(picked), named=True)
     closer = looked_at(view, two["first"], two["second"], setup)
     if two["n"]:
-        called = letters[two["first"]], letters[two["second"]]
+        mark = {str(view.running_name): f" {theme.TODAY}"}
+        first, second = (f"{letters[two[side]]}{mark.get(two[side], '')}" for side in ("first", "second"))
+        called = first, second
         yield from by_tag(view, closer, two, called)
         yield from flips(view, closer, two, setup, called)
     yield Fold("Tests, effect sizes, all pairs", statistics(view, rows, labels, setup))
@@ -289,7 +295,8 @@ def statistics(view: View, rows: pl.DataFrame, labels: Sequence[str], setup: Set
     yield Text(words.how(rows, setup))
     title = f"difference in {view.quality.name}"
     click = Click(rows.with_columns(label=pl.Series(labels)), {"pair": "label"})
-    yield Chart(charts.forest(rows, labels, title), "differences", f"Every {title}", click=click)
+    marked = words.labels(rows, today=view.running_name)
+    yield Chart(charts.forest(rows, marked, title), "differences", f"Every {title}", click=click)
     yield Text(words.legend(view.quality), "caption")
     yield Table(rows, cols.Rows("differences", *PAIR, *NUMBERS, more=(*MORE, "if_judged", *OVERLAP)))
 
@@ -314,7 +321,8 @@ def change(view: View, ask: Ask, setup: Setup) -> Blocks:
     rows, whole = effects(view, kind, setup)
     yield Text(words.change(kind, rows, whole, view.quality, setup.correction))
     title = f"difference in {view.quality.name}"
-    forest = charts.forest(rows, words.labels(rows, "before", "after"), title)
+    labels = words.labels(rows, "before", "after", today=view.running_name)
+    forest = charts.forest(rows, labels, title)
     click = Click(rows, {"stack": "after", "vs": "before"}, {"also": []})
     yield Chart(forest, "change", f"{kind}: {title} of every pair", CLICK, click=click)
     yield Table(rows, cols.Rows("change", "before after", *NUMBERS, more=MORE), click=click)

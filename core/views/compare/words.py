@@ -17,6 +17,7 @@ from core.stats.intervals import CLUSTERS
 from core.stats.significance import TESTS, Setup
 from core.views import text
 from core.views.charts.queries import BARS
+from core.views.theme import as_today
 
 Row = Mapping[str, Any]
 _WORDS = {LATENCY.key: ("faster", "slower", "as fast"), COST.key: ("cheaper", "dearer", "same cost")}
@@ -248,6 +249,9 @@ def change(
     )
 
 
-def labels(rows: pl.DataFrame, against: str = "first", stack: str = "second") -> list[str]:
-    """Return labels of comparisons: ``A against B``."""
-    return [f"{one} against {other}" for other, one in rows.select(against, stack).iter_rows()]
+def labels(
+    rows: pl.DataFrame, against: str = "first", stack: str = "second", *, today: str | None = None
+) -> list[str]:
+    """Return labels of comparisons: ``A against B``, with the mark of the stack that runs today."""
+    marked = [[as_today(name, runs=name == today) for name in rows[side]] for side in (stack, against)]
+    return [f"{one} against {other}" for one, other in zip(*marked, strict=True)]

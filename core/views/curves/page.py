@@ -241,6 +241,8 @@ def curves(
     colours: Mapping[str, str],
     x: str = "k",
     said: CostUnit = PER_1K,
+    *,
+    today: str | None = None,
 ) -> CurvesView:
     """Draw the curves of `curve_table` or `against`.
 
@@ -249,6 +251,7 @@ def curves(
         colours: Colour by name of the stack, the one to emphasise first.
         x: One of `X_AXES`; a stack without a known value is missing from the charts.
         said: The page's cost unit.
+        today: The stack that runs today, which is marked.
     """
     title, scale = (f"{X_AXES[x]} / {said.per}", said.factor) if x == "usd_per_1k" else (X_AXES[x], 1)
     shown = pl.col("name").is_in(list(colours)) & pl.col("value").is_not_null()
@@ -256,19 +259,21 @@ def curves(
     own = pl.col("measure") == quality.bare
     return CurvesView(
         answer=answer(table.filter(own), quality, list(colours)),
-        main=_main(known, quality, colours, title, by_k=x == "k"),
-        beside=_beside(known.filter(~own), colours, title),
+        main=_main(known, quality, (colours, labels_of(colours, today)), title, by_k=x == "k"),
+        beside=_beside(known.filter(~own), (colours, labels_of(colours, today)), title),
     )
 
 
-def _main(
-    known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], title: str, *, by_k: bool
-) -> go.Figure:
+_Looks = tuple[Mapping[str, str], Mapping[str, str]]  # Colours and labels, by name of the stack
+
+
+def _main(known: pl.DataFrame, quality: Quality, looks: _Looks, title: str, *, by_k: bool) -> go.Figure:
+    colours, labels = looks
     fig = theme.figure(x=title, y=axis(quality, at_any=True), height=400)
     main = known.filter(pl.col("measure") == quality.bare)
     if main["x"].n_unique() < 2:
         return fig
-    best, labels = quality.ceiling, labels_of(colours)
+    best = quality.ceiling
     ceilings = known.filter(
         pl.col("measure") == (f"PROC[{quality.bare}]" if best is None else str(best.at(None)))
     )
@@ -326,13 +331,13 @@ def _band(rows: pl.DataFrame, colour: str, name: str) -> theme.Spec:
     return theme.quiet("", *ends, legendgroup=text.escape(name), **area)
 
 
-def _beside(table: pl.DataFrame, colours: Mapping[str, str], title: str) -> go.Figure:
+def _beside(table: pl.DataFrame, looks: _Looks, title: str) -> go.Figure:
     """Draw small multiples of the other measures that some stack has at two points; ↓ = lower is better."""
     there = [
         name for name in (*BESIDE, *OF_NUGGETS) if table.filter(pl.col("measure") == name)["x"].n_unique() > 1
     ]
     titles = [name if REGISTRY[name].higher_is_better else f"{name} ↓" for name in there]
-    panels, labels = theme.Panels(titles, x=title), labels_of(colours)
+    panels, (colours, labels) = theme.Panels(titles, x=title), looks
     for panel, measure in enumerate(there):
         for place, (name, colour) in enumerate(colours.items()):
             rows = table.filter((pl.col("measure") == measure) & (pl.col("name") == name))

@@ -70,7 +70,8 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
         if best and others and others[0]
         else ""
     )
-    curves = page.curves(rows, view.quality, colours_of(view, names), x, cost_unit(view.table))
+    looks = (colours_of(view, names), x, cost_unit(view.table))
+    curves = page.curves(rows, view.quality, *looks, today=view.running_name)
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
     chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["proc_pool"])}
     yield Answer(curves.answer, ahead, caveats=chips)

@@ -22,8 +22,8 @@ _TICKS = 6  # Maximum ticks of a logarithmic axis
 _POINTS = 400  # Maximum points of a step line: longer samples are reduced to quantiles
 
 
-def stage_bars(stages: pl.DataFrame, names: Sequence[str]) -> go.Figure:
-    """Draw the medians of `path_stages` end to end, a bar per stack; the first stack is marked."""
+def stage_bars(stages: pl.DataFrame, names: Sequence[str], today: str | None = None) -> go.Figure:
+    """Draw the medians of `path_stages` end to end, a bar per stack; the first and today's are marked."""
     known = [name for name in names if name in set(stages["name"])]
     parts = []
     for place, stage in enumerate(shown_stages(stages)):
@@ -31,11 +31,16 @@ def stage_bars(stages: pl.DataFrame, names: Sequence[str]) -> go.Figure:
         notes = [f"{name}: {stage} {text.ms(ms.get(name))}" for name in known]
         colour, pattern = theme.OKABE_ITO[place % 8], _PATTERNS[place % len(_PATTERNS)]
         parts.append(theme.Part(stage, [ms.get(name) for name in known], colour, pattern, notes))
-    return theme.stacked(known, parts, x="median of each stage (ms)", chosen=names[0] if names else None)
+    first = names[0] if names else None
+    return theme.stacked(known, parts, x="median of each stage (ms)", chosen=first, today=today)
 
 
 def distributions(
-    samples: pl.DataFrame, colours: Mapping[str, str], shape: Shape, jitter_ms: float
+    samples: pl.DataFrame,
+    colours: Mapping[str, str],
+    shape: Shape,
+    jitter_ms: float,
+    today: str | None = None,
 ) -> go.Figure:
     """Draw every stage of some stacks, one panel each; logarithmic if the times span over a decade.
 
@@ -44,11 +49,12 @@ def distributions(
         colours: Colour by name of the stack; the jitter band is around the first.
         shape: Share of the queries answered within x, or boxes (quartiles, whiskers 1.5 times their range).
         jitter_ms: Half of the width of the band around the median total of the first stack; ms.
+        today: The stack that runs today, which is marked.
     """
     there = [TOTAL, *(stage for stage in shown_stages(samples) if stage != TOTAL)]
     titles = ["all stages" if stage == TOTAL else stage for stage in there]
     panels = theme.Panels(titles, across=2, x="ms", height=200)
-    labels = labels_of(colours)
+    labels = labels_of(colours, today)
     for place, stage in enumerate(there):
         part = samples.filter(pl.col("stage") == stage)
         for name, colour in colours.items():

@@ -108,13 +108,14 @@ def where_the_time_goes(view: View, ask: Ask) -> Blocks:
     if parts.is_empty():
         yield Text(NO_STAGES, "caption")
     else:
-        yield Chart(charts.stage_bars(parts, names), "stage_bars", MEDIANS)
+        yield Chart(charts.stage_bars(parts, names, view.running_name), "stage_bars", MEDIANS)
     yield Text("Query by query", "heading")
     if samples.is_empty():
         yield Text(NO_SAMPLES, "caption")
     else:
         shape: charts.Shape = ask.one("Drawn as", ("ECDF", "box"), "shape", about=SHAPES)
-        drawn = charts.distributions(samples, colours_of(view, names), shape, view.decision.jitter_ms)
+        looks = (colours_of(view, names), shape, view.decision.jitter_ms, view.running_name)
+        drawn = charts.distributions(samples, *looks)
         yield Chart(drawn, "stages", "Latency of every stage of the stacks shown", REPEATS)
     yield Table(rows, cols.Rows("stages", "name stage", *PERCENTILES, *SAMPLE, more=(*ENDS, *REASONS)))
     every = Table(
