@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from core.analysis.workspace.view import View
 from core.decide.pareto import frontier_rows
 from core.views import text, theme
-from core.views.ask import usual_stacks
+from core.views.ask import RUNNER_UP, usual_stacks
 
 _LONGEST = 46  # characters of a label
 
@@ -23,6 +24,19 @@ def colours_of(view: View, names: Sequence[str]) -> dict[str, str]:
     first = [*usual_stacks(table, view.decision), *(str(table["name"][row]) for row in rows)]
     of_view = theme.colours_for(list(dict.fromkeys(first))[: len(theme.OKABE_ITO)])
     return theme.colours_for(names, {name: of_view[name] for name in names if name in of_view})
+
+
+def shown_first(view: View, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return how stacks are asked for: which are shown at first, with the one of today, and their words.
+
+    Args:
+        names: The others; by default the chosen one and the runner-up.
+    """
+    usual = usual_stacks(view.table, view.decision) if names is None else list(names)
+    today = view.running_name
+    if today is None or today in usual:
+        return {"usual": usual}
+    return {"usual": [*usual, today], "unsaid": f"{RUNNER_UP}, and what runs today"}
 
 
 def labels_of(names: Iterable[str], today: str | None = None) -> dict[str, str]:

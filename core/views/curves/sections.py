@@ -20,7 +20,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
 from core.views.curves import cuts, deeper, page
 from core.views.curves.cut_grid import cut_off_table
-from core.views.legend import colours_of
+from core.views.legend import colours_of, shown_first
 from core.views.text import cost_unit
 from core.views.within import CHIP, beyond, told, with_limits
 
@@ -59,7 +59,7 @@ def ask_generator(view: View, ask: Ask) -> str | None:
 @section("by cutoff", "How does quality change with the number of passages you send?")
 def by_cutoff(view: View, ask: Ask) -> Blocks:
     """Yield every measure of some stacks against the cutoff, or against the tokens sent."""
-    names = ask.stacks(view.table, view.decision, "curves")
+    names = ask.stacks(view.table, view.decision, "curves", **shown_first(view))
     generator = ask_generator(view, ask)
     axes = {title: name for name, title in page.X_AXES.items() if generator or name != "usd_per_1k"}
     x = axes[ask.one("Against", axes, "kx", usual=page.X_AXES["k"])]
@@ -104,7 +104,7 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     if depths.is_empty():
         yield Answer(page.NO_DEPTHS)
         return
-    names = ask.stacks(view.table, view.decision, "curves")
+    names = ask.stacks(view.table, view.decision, "curves", **shown_first(view))
     shown = page.families_of(depths, names)
     family = depths.filter(pl.col("family") == shown[0])["name"]
     by_step = deeper.within_limits(steps(view), beyond(view))

@@ -23,7 +23,7 @@ from core.views.latency import charts, data, indexes
 from core.views.latency.data import PERCENTILES
 from core.views.latency.filters import filters
 from core.views.latency.index_loss import index_loss, losses
-from core.views.legend import colours_of
+from core.views.legend import colours_of, shown_first
 
 SHAPES = "ECDF: share of the queries answered within so many ms. box: quartiles, whiskers, outliers."
 MEDIANS = "Medians of the stages over queries; they need not add up to the median of the whole."
@@ -83,7 +83,7 @@ def head(
         yield unknown(known)
         return ()
     usual = data.usual(known, view.table, view.decision)
-    names = tuple(ask.stacks(view.table, view.decision, "lats", usual=usual, most=6))
+    names = tuple(ask.stacks(view.table, view.decision, "lats", most=6, **shown_first(view, usual)))
     row, jitter_ms = known.row(by_predicate=pl.col("name") == names[0], named=True), view.decision.jitter_ms
     by_depth = depths(view.snapshot, view.scope, jitter_ms=jitter_ms)
     chosen = None if view.decision.chosen is None else view.table["name"][view.decision.chosen]
