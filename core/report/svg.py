@@ -146,7 +146,9 @@ def _notes(layout: _Any, pair: tuple[str, str], axes: tuple[_Axis, _Axis], room:
             continue
         wide, high = room.right - room.left, room.bottom - room.top
         left = room.left + one.x * wide if across == "paper" else x.stands(_number(one.x))
-        top = room.bottom - one.y * high - 4 if down == "paper" else y.stands(_number(one.y)) + 4
+        below = one.yanchor in (None, "auto") and down == "paper" and one.y > 2 / 3  # as Plotly places it
+        above = -room.canvas.letter if below else 4
+        top = room.bottom - one.y * high - above if down == "paper" else y.stands(_number(one.y)) + 4
         left, top = left + (one.xshift or 0), max(top - (one.yshift or 0), 12)
         yield _text(left, top, _short(one.text or "", 44), _ANCHORS.get(one.xanchor, "start"), _HALO)
 
