@@ -17,6 +17,7 @@ from core.store.read.access import Access
 
 ALL = "all questions with a filter"  # The row over all bins
 _SHARES = ("leak", "short")
+_LEAKS = ("leak", "leak_low", "leak_high", "short")
 
 
 def questions(view: View, names: list[str]) -> pl.DataFrame:
@@ -27,7 +28,8 @@ def questions(view: View, names: list[str]) -> pl.DataFrame:
 
     Returns:
         name, run_id, query_id, selectivity (share of the passages that its filter leaves), bin, quality
-        (null: the question is not judged, or does not count), ms, leak, leaked and short (null = unknown).
+        (null: the question is not judged, or does not count), recall (against exact filtered search), ms,
+        leak, leaked and short (null = unknown).
     """
     table = view.table.filter(pl.col("name").is_in(names))
     runs = table.filter("has_rankings").select("name", "run_id")
@@ -36,7 +38,7 @@ def questions(view: View, names: list[str]) -> pl.DataFrame:
     found = per_query(view.snapshot, run_ids, view.quality.k)
     ms = sample(view.snapshot, table, view.latency).select("run_id", "query_id", "ms")
     rows = rows.join(runs, on="run_id")
-    for more in (_quality(view, table), ms, found):
+    for more in (_quality(view, table), _recall(view, run_ids), ms, found):
         rows = rows.join(more, on=["run_id", "query_id"], how="left")
     return rows.sort("name", "query_id")
 
@@ -53,6 +55,11 @@ def _selectivities(view: View, run_ids: list[str]) -> pl.DataFrame:
             ]
     texts = dict.fromkeys(("run_id", "query_id"), pl.String)
     return pl.DataFrame(rows, schema={**texts, "selectivity": pl.Float64, "bin": pl.String}, orient="row")
+
+
+def _recall(view: View, run_ids: list[str]) -> pl.DataFrame:
+    rows = view.snapshot.signals(run_ids, signal="ann_recall")
+    return rows.group_by("run_id", "query_id").agg(recall=pl.col("value").mean())
 
 
 def _quality(view: View, table: pl.DataFrame) -> pl.DataFrame:
@@ -77,14 +84,15 @@ def summed(view: View, rows: pl.DataFrame, by: str) -> pl.DataFrame:
         by: The column.
 
     Returns:
-        name, the column, questions, selectivity (median), quality with low, high and n, p50 (ms), leak with
-        leak_low, leak_high and leak_n, short and short_n; null = unknown.
+        name, the column, questions, selectivity (median), quality with low, high and n, p50 (ms), recall
+        (of the exact filtered search), leak with leak_low, leak_high and leak_n, short and short_n; null =
+        unknown.
     """
     made = [
         _figures(view, part, {"name": name, by: value})
         for (name, value), part in rows.group_by("name", by, maintain_order=True)
     ]
-    numbers = ("selectivity", "quality", "low", "high", "p50", "leak", "leak_low", "leak_high", "short")
+    numbers = ("selectivity", "quality", "low", "high", "p50", "recall", *_LEAKS)
     counts = ("questions", "n", "leak_n", "short_n")
     schema = {
         "name": pl.String,
@@ -100,6 +108,7 @@ def _figures(view: View, part: pl.DataFrame, named: dict[str, object]) -> dict[s
         "questions": part.height,
         "selectivity": part["selectivity"].median(),
         "p50": part["ms"].median(),
+        "recall": part["recall"].mean(),
     }
     alike = groups(view.snapshot, view.scope)
     for name in ("quality", *_SHARES):

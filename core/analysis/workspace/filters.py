@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,11 +10,13 @@ import numpy.typing as npt
 import polars as pl
 
 from core.metrics.access import ALLOWED, FORBIDDEN, NEVER, UNKNOWN
+from core.records import JsonMap, canonical_json
 from core.store import Snapshot
 from core.store.read.memory import Memory
 
 _KEPT = Memory(64 * 2**20)
-_LEXICAL = "sparse"  # Mode of a stack whose exact search returns only passages with a word of the question
+_PAIR = ("run_id", "query_id")
+_HOW = ("filtering", "index", "index_params")  # Keys of a stack's specification that say how it searches
 
 
 def no_leaks(snapshot: Snapshot, collection_id: str) -> bool:
@@ -86,22 +89,50 @@ def arrays(
 
 
 def expected(snapshot: Snapshot, run_ids: Sequence[str]) -> dict[str, Mapping[str, int]]:
-    """Return how many passages exact filtered search would return, by run and question with a filter.
+    """Return how many passages exact filtered search returns, by run and question with a filter.
 
-    It returns every passage that the filter leaves. A lexical stack returns only those with a word of the
-    question: there it is unknown, −1.
+    It is what the same stack returned with an exact index that filters first, if it was run so. Otherwise it
+    is every passage that the filter leaves; of a lexical stack, which returns only passages with a word of
+    the question, it is then unknown, −1.
     """
-    modes = dict(snapshot.runs().select("run_id", pl.col("spec").str.json_path_match("$.mode")).iter_rows())
+    specs = _specs(snapshot, run_ids)
+    exact = {_stack(spec): run_id for run_id, spec in specs.items() if _is_exact(spec)}
     found: dict[str, Mapping[str, int]] = {}
     for run_id, collection in snapshot.searched(run_ids).items():
         access = snapshot.access(collection)
         left = {} if access is None else access.left
-        found[run_id] = dict.fromkeys(left, -1) if modes.get(run_id) == _LEXICAL else left
+        twin = exact.get(_stack(specs[run_id]))
+        if twin is not None:
+            rows = snapshot.rankings([twin], stage="final").group_by("query_id").len()
+            counts = dict(rows.iter_rows())
+            left = {query: min(counts.get(query, 0), most) for query, most in left.items()}
+        found[run_id] = dict.fromkeys(left, -1) if twin is None and _lexical(specs[run_id]) else left
     return found
 
 
+def _specs(snapshot: Snapshot, run_ids: Sequence[str]) -> dict[str, JsonMap]:
+    """Return the specifications of runs, and of all others of their collections, the oldest first."""
+    runs = snapshot.runs()
+    near = runs.filter(pl.col("run_id").is_in(list(run_ids)))["collection_id"].unique()
+    among = runs.filter(pl.col("collection_id").is_in(near.to_list()))
+    return {run_id: json.loads(spec) for run_id, spec in among.select("run_id", "spec").iter_rows()}
+
+
+def _stack(spec: JsonMap) -> str:
+    """Return what stacks share that differ only in their index and in how they filter."""
+    return canonical_json({name: value for name, value in spec.items() if name not in _HOW})
+
+
+def _lexical(spec: JsonMap) -> bool:
+    return spec.get("mode") == "sparse"
+
+
+def _is_exact(spec: JsonMap) -> bool:
+    return spec.get("filtering") == "pre" and (_lexical(spec) or spec.get("index", "flat") == "flat")
+
+
 def per_query(snapshot: Snapshot, run_ids: Sequence[str], k: int) -> pl.DataFrame:
-    """Return what the first K of each ranked question with a filter show and lack.
+    """Return what the first K of each question with a filter show and lack, if the run was asked it.
 
     Returns:
         run_id, query_id, leak and short (0 or 1), leaked (forbidden passages); null = unknown. Where anything
@@ -123,7 +154,11 @@ def per_query(snapshot: Snapshot, run_ids: Sequence[str], k: int) -> pl.DataFram
         leaked=(pl.col("state") == FORBIDDEN).sum().cast(pl.Float64),
         allowed=(pl.col("state") == ALLOWED).sum().cast(pl.Int64),
     )
-    found = found.join(longest, on="run_id").join(most, on=["run_id", "query_id"], how="left")
+    asked = pl.concat([rows.select(_PAIR), snapshot.timings(run_ids).select(_PAIR)]).unique()
+    found = most.join(asked, on=_PAIR).join(found, on=_PAIR, how="left")
+    found = found.join(longest, on="run_id", how="left").with_columns(
+        pl.col("longest", "leaked", "allowed").fill_null(0)
+    )
     wanted = pl.min_horizontal(pl.lit(k), "longest", "left")
     short = pl.when(pl.col("left") >= 0).then((pl.col("allowed") < wanted).cast(pl.Float64))
     leak = (pl.col("leaked") > 0).cast(pl.Float64)

@@ -26,8 +26,9 @@ HOW = (
     "passage that the filter forbids. Short: fewer allowed passages than exact filtered search returns. "
     "Quality is over the judged questions; leaks and short answers are over all that a stack was asked."
 )
+MOST = 6  # Maximum stacks shown
 FORBIDDEN_MOST = 500  # Maximum forbidden passages that are listed
-_FIGURES = ("questions selectivity quality low high n p50 leak leak_n short",)
+_FIGURES = ("questions selectivity recall quality low high n p50 leak leak_n short",)
 _MORE = "leak_low leak_high short_n"
 BINS = cols.Rows("filters", "name", "bin", *_FIGURES, more=_MORE)
 TENANTS = cols.Rows("tenants", "name tenant passages", *_FIGURES, more=_MORE)
@@ -50,19 +51,19 @@ def filters(view: View, ask: Ask) -> Blocks:
         yield Answer(NOTHING, NEEDS)
         return
     usual = usual_names(view, ranked)
-    names = tuple(ask.stacks(ranked, view.decision, "lats", usual=usual, most=6))
+    names = tuple(ask.stacks(ranked, view.decision, "lats", usual=usual, most=MOST))
     rows = questions(view, names)
     bins = filtered.by_selectivity(view, rows)
     first = bins.filter(pl.col("name") == names[0])
     every = first.filter(bin=filtered.ALL).row(0, named=True)
     yield Answer(
         answer(every, view),
-        f"{details(first, view)}{others(bins, names[0], view)}",
+        " ".join(filter(None, (details(first, view), lowest(bins), others(bins, names[0], view)))),
         caveats={"how to read": HOW, **caveats(view, access)},
     )
     yield from _charts(view, bins.filter(pl.col("bin") != filtered.ALL), names)
     yield Table(bins, BINS)
-    yield from _tenants(view, ask, rows, access)
+    yield from _tenants(view, names[0], rows, access)
     yield from _forbidden(view, rows, access)
     if access.problems:
         title = f"{text.count(len(access.problems), 'filter')} match no passage"
@@ -80,11 +81,10 @@ def filters(view: View, ask: Ask) -> Blocks:
 
 
 def usual_names(view: View, ranked: pl.DataFrame) -> list[str]:
-    """Return the chosen stack and the runner-up, as far as they have rankings; else the first."""
-    rows = (view.decision.chosen, view.decision.runner_up)
-    there = [view.table["name"][row] for row in rows if row is not None]
-    known = [name for name in there if name in set(ranked["name"])]
-    return known or ranked["name"].head(2).to_list()
+    """Return the chosen stack, then the others with rankings, the best first."""
+    best = ranked.sort("quality", descending=view.quality.higher_is_better, nulls_last=True)["name"].to_list()
+    chosen = None if view.decision.chosen is None else view.table["name"][view.decision.chosen]
+    return sorted(best, key=lambda name: name != chosen)[:MOST]
 
 
 def answer(row: Mapping[str, Any], view: View) -> str:
@@ -122,7 +122,20 @@ def others(bins: pl.DataFrame, first: str, view: View) -> str:
         f"{row['name']} {'unknown' if row['leak'] is None else text.score(row['leak'])}"
         for row in leaky.iter_rows(named=True)
     ]
-    return f" Leak@{view.quality.k} of others: {', '.join(said)}." if said else ""
+    return f"Leak@{view.quality.k} of others: {', '.join(said)}." if said else ""
+
+
+def lowest(bins: pl.DataFrame) -> str:
+    """Say which stack finds least of what exact filtered search finds, and where; "" if unknown."""
+    known = bins.filter(pl.col("bin") != filtered.ALL).drop_nulls("recall").sort("recall")
+    if known.is_empty():
+        return ""
+    row = known.row(0, named=True)
+    short = "" if row["short"] is None else f", and leaves {text.percent(row['short'])} of answers short"
+    return (
+        f"Where filters leave {row['bin']}, {row['name']} finds {text.percent(row['recall'])} of what exact "
+        f"filtered search finds{short} (n = {row['questions']})."
+    )
 
 
 def caveats(view: View, access: Access) -> dict[str, str]:
@@ -140,6 +153,7 @@ def caveats(view: View, access: Access) -> dict[str, str]:
 def _charts(view: View, bins: pl.DataFrame, names: Sequence[str]) -> Blocks:
     colours = colours_of(view, list(names))
     sides = (
+        ("recall", "recall of exact filtered search", "recall_by_selectivity"),
         ("quality", view.quality.name, "quality_by_selectivity"),
         ("p50", "latency p50 (ms)", "latency_by_selectivity"),
     )
@@ -178,16 +192,15 @@ def lines(rows: pl.DataFrame, column: str, title: str, colours: Mapping[str, str
     return theme.finished(traces, style)
 
 
-def _tenants(view: View, ask: Ask, rows: pl.DataFrame, access: Access) -> Blocks:
+def _tenants(view: View, first: str, rows: pl.DataFrame, access: Access) -> Blocks:
     fields = filtered.fields_of_one(access)
     if not fields:
         return
-    del ask
     found = filtered.by_tenant(view, rows, access, fields[0])
     yield Text(f"By {fields[0]}", "heading")
-    first = found.filter(pl.col("name") == found["name"][0])
-    if first.height > 1:
-        yield Text(tenants_in_words(first, view))
+    own = found.filter(pl.col("name") == first)
+    if own.height > 1:
+        yield Text(tenants_in_words(own, view))
     yield Table(found, TENANTS)
 
 
