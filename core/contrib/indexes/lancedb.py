@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -12,8 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from core.errors import ClqError, InputError
+from core.filters import Kind
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
+from core.pipeline.index.only import NotAll, Only, Test, Value
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered
 from core.providers.embed import Vectors
 
@@ -46,6 +49,42 @@ def _vector_bytes(dim: int, options: Options) -> float:
     return 4.0 * dim + _ROW + index + _ROW * (index > 0)
 
 
+_TYPES = {
+    Kind.TEXT: pa.string(),
+    Kind.NUMBER: pa.float64(),
+    Kind.DATE: pa.int64(),
+    Kind.BOOL: pa.bool_(),
+    Kind.TEXTS: pa.list_(pa.string()),
+}
+_RANGES = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
+
+
+def _where(parts: Sequence[Test | NotAll]) -> Iterator[str]:
+    """Yield conditions; LanceDB takes no parameters, so the values are digests and numbers of our own."""
+    for part in parts:
+        if isinstance(part, NotAll):
+            yield f"NOT ({' AND '.join(_where(part.parts))})"
+            continue
+        values = [_literal(value) for value in part.values]
+        if part.operator in _RANGES:
+            yield f"{part.column} {_RANGES[part.operator]} {values[0]}"
+        elif part.operator == "in":
+            yield f"{part.column} IN ({', '.join(values)})" if values else "FALSE"
+        else:
+            yield (
+                f"array_has_{part.operator}({part.column}, [{', '.join(values)}])"
+                if values
+                else str(part.operator == "all")
+            )
+
+
+def _literal(value: Value) -> str:
+    """Write a digest, number, or true or false; nothing else comes here."""
+    if isinstance(value, str):
+        return f"'{int(value, 16):032x}'"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
 class LanceDb(DatabaseIndex):
     """A table of LanceDB."""
 
@@ -62,20 +101,24 @@ class LanceDb(DatabaseIndex):
         folder=True,
         searching=("exact", "ef_search", "probes", "refine"),
     )
+    selects = True
 
     def _package(self, name: str) -> ModuleType:
         os.environ.setdefault("LANCEDB_LOG", "off")  # it would print URLs, bypassing redaction
         return super()._package(name)
 
     def _create(self, vectors: Vectors) -> None:
-        dim = vectors.shape[1]
-        schema = pa.schema([(_ID, pa.int64()), (_VECTOR, pa.list_(pa.float32(), dim))])
+        dim, (kinds, fields) = vectors.shape[1], self._fields()
+        added = [(f"f{number}", _TYPES[kind]) for number, kind in enumerate(kinds)]
+        schema = pa.schema([(_ID, pa.int64()), (_VECTOR, pa.list_(pa.float32(), dim)), *added])
 
         def batches() -> Any:  # noqa: ANN401 - of a package without types
             for start, block in numbered(vectors):
                 rows = pa.FixedSizeListArray.from_arrays(pa.array(block.reshape(-1)), dim)
                 places = pa.array(np.arange(start, start + len(block)))
-                yield pa.record_batch([places, rows], schema=schema)
+                columns = zip(*fields[start : start + len(block)], strict=True) if added else ()
+                held = [pa.array(column, of[1]) for column, of in zip(columns, added, strict=True)]
+                yield pa.record_batch([places, rows, *held], schema=schema)
 
         table = self._base.create_table(self.table, batches(), schema=schema, mode="overwrite")
         method, options = str(self._options["method"]), self._options
@@ -110,7 +153,19 @@ class LanceDb(DatabaseIndex):
 
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
         del text
+        return self._asked(query, k, "")
+
+    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
+        """Search with `where`, before the neighbours are looked for."""
+        del text
+        return self._asked(
+            query, k, " AND ".join([*(f"{name} IS NOT NULL" for name in only.columns), *_where(only.parts)])
+        )
+
+    def _asked(self, query: Vectors, k: int, where: str) -> Found:
         asked = self._opened.search(query, vector_column_name=self._vector)
+        if where:
+            asked = asked.where(where, prefilter=True)
         asked = asked.distance_type(_METRICS[self.metric]).select([self._id, "_distance"]).limit(k)
         if self._options["exact"] == "yes":
             asked = asked.bypass_vector_index()

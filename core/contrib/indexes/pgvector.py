@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from core.errors import ClqError, InputError
+from core.filters import Kind
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
+from core.pipeline.index.only import NotAll, Only, Test
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, numbered
 from core.providers.embed import Vectors
 
@@ -48,6 +51,24 @@ def _vector_bytes(dim: int, options: Options) -> float:
     return _ROW + _KEY + vector + index[str(options["method"])]
 
 
+_TYPES: Mapping[Kind, str] = {
+    Kind.TEXT: "text",
+    Kind.NUMBER: "float8",
+    Kind.DATE: "int8",
+    Kind.BOOL: "bool",
+    Kind.TEXTS: "text[]",
+}
+_CONDITIONS: Mapping[str, str] = {
+    "in": "{0} = ANY(%s::{1}[])",
+    "any": "{0} && %s::{1}",
+    "all": "{0} @> %s::{1}",
+    "gte": "{0} >= %s",
+    "gt": "{0} > %s",
+    "lte": "{0} <= %s",
+    "lt": "{0} < %s",
+}
+
+
 class PgVector(DatabaseIndex):
     """A table of PostgreSQL with a column of vectors."""
 
@@ -63,6 +84,7 @@ class PgVector(DatabaseIndex):
         vector_bytes=_vector_bytes,
         searching=("exact", "ef_search", "probes"),
     )
+    selects = True
 
     def _create(self, vectors: Vectors) -> None:
         sql, table, dim = self._sql, self._named(self.table), vectors.shape[1]
@@ -71,18 +93,24 @@ class PgVector(DatabaseIndex):
         if not self._has(self._connection, kind):
             problem = f"This server's pgvector has no type {kind}."
             raise InputError(problem, where=f"index {self.name}", do="Update pgvector to 0.7, or use vector.")
-        statement = sql.SQL("CREATE TABLE {} ({} bigint PRIMARY KEY, {} {}({}))")
+        statement = sql.SQL("CREATE TABLE {} ({} bigint PRIMARY KEY, {} {}({}){})")
+        kinds, fields = self._fields()
+        types = [_TYPES[of_field] for of_field in kinds]
+        more = sql.SQL("").join(
+            sql.SQL(", {} {}").format(sql.Identifier(f"f{number}"), sql.SQL(name))
+            for number, name in enumerate(types)
+        )
         copied = sql.SQL("COPY {} FROM STDIN WITH (FORMAT BINARY)").format(table)
         connection = self._connection
         with connection.transaction():
             connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
             names = (sql.Identifier(_ID), sql.Identifier(_VECTOR), sql.SQL(kind), sql.Literal(dim))
-            connection.execute(statement.format(table, *names))
+            connection.execute(statement.format(table, *names, more))
             with connection.cursor().copy(copied) as copy:
-                copy.set_types(["bigint", kind])
+                copy.set_types(["bigint", kind, *types])
                 for start, block in numbered(vectors):
                     for place, row in enumerate(block, start):
-                        copy.write_row((place, of_type(row)))
+                        copy.write_row((place, of_type(row), *(fields[place] if fields else ())))
             self._index(connection, table, kind)
         connection.execute(sql.SQL("ANALYZE {}").format(table))
 
@@ -134,24 +162,55 @@ class PgVector(DatabaseIndex):
 
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
         del text
-        connection = self._connection
-        self._set_depth(connection, k)
-        rows = connection.execute(self._asked, (self._vector_types[self._type](query), k)).fetchall()
+        return self._rows(self._asked, (query, (), k), on=False)
+
+    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
+        """Search with `WHERE`; a graph is walked on until enough rows match, as far as pgvector allows."""
+        del text
+        values: list[Any] = []
+        held = [self._sql.SQL("{} IS NOT NULL").format(self._sql.Identifier(name)) for name in only.columns]
+        where = self._sql.SQL(" AND ").join([*held, *self._where(only.parts, values)])
+        asked = self._statement(self._sql.SQL("WHERE {} ").format(where) if held else self._sql.SQL(""))
+        return self._rows(asked, (query, values, k), on=True)
+
+    def _rows(self, asked: str, of: tuple[Vectors, Sequence[Any], int], *, on: bool) -> Found:
+        """Return the rows of a statement for a query, the values of its filter, and K; `on`: walk on."""
+        (query, values, k), connection = of, self._connection
+        self._set_depth(connection, k, on=on)
+        given = (self._vector_types[self._type](query), *values, k)
+        rows = connection.execute(asked, given).fetchall()
         return [(name, 1 - far if self.metric == "cosine" else -far) for name, far in rows]
+
+    def _where(self, parts: Sequence[Test | NotAll], values: list[Any]) -> list[Any]:
+        """Return conditions with a placeholder for every value, which is added to `values`."""
+        sql, found = self._sql, []
+        for part in parts:
+            if isinstance(part, NotAll):
+                inner = sql.SQL(" AND ").join(self._where(part.parts, values))
+                found.append(sql.SQL("NOT ({})").format(inner))
+                continue
+            form = _CONDITIONS[part.operator]
+            several = part.operator in ("in", "any", "all")
+            values.append(list(part.values) if several else part.values[0])
+            found.append(sql.SQL(form).format(sql.Identifier(part.column), sql.SQL(_TYPES[part.kind])))
+        return found
 
     @property
     def _asked(self) -> Any:  # noqa: ANN401 - an optional package
         if "asked" not in self._of_thread.__dict__:
-            sql = self._sql
-            text = sql.SQL("SELECT {}, {} {} %s AS far FROM {} ORDER BY far LIMIT %s").format(
-                sql.Identifier(self._id), sql.Identifier(self._vector), sql.SQL(_OPERATORS[self.metric][0]),
-                self._named(self.table),
-            )  # fmt: skip
-            self._of_thread.asked = text.as_string(None)
+            self._of_thread.asked = self._statement(self._sql.SQL(""))
         return self._of_thread.asked
 
-    def _set_depth(self, connection: Any, k: int) -> None:  # noqa: ANN401 - an optional package
-        """Raise the search depth to k: a graph returns no more than its depth."""
+    def _statement(self, where: Any) -> str:  # noqa: ANN401 - an optional package
+        sql = self._sql
+        text = sql.SQL("SELECT {}, {} {} %s AS far FROM {} {}ORDER BY far LIMIT %s").format(
+            sql.Identifier(self._id), sql.Identifier(self._vector), sql.SQL(_OPERATORS[self.metric][0]),
+            self._named(self.table), where,
+        )  # fmt: skip
+        return str(text.as_string(None))
+
+    def _set_depth(self, connection: Any, k: int, *, on: bool) -> None:  # noqa: ANN401 - an optional package
+        """Raise the search depth to k: a graph returns no more than its depth, unless it is walked on."""
         looked_at = min(max(whole(self._options, "ef_search"), k), _MOST_LOOKED_AT)
         scanning = "off" if self._options["exact"] == "yes" else "on"
         settings = {
@@ -160,11 +219,23 @@ class PgVector(DatabaseIndex):
             "enable_indexscan": scanning,
             "enable_bitmapscan": scanning,
         }
+        if self._walks_on:
+            settings["hnsw.iterative_scan"] = "strict_order" if on else "off"
+            settings["ivfflat.iterative_scan"] = "relaxed_order" if on else "off"
         if self._of_thread.settings == settings:
             return
         for name, value in settings.items():
             connection.execute("SELECT set_config(%s, %s, false)", (name, value))
         self._of_thread.settings = settings
+
+    @cached_property
+    def _walks_on(self) -> bool:
+        """Whether this server's pgvector walks on until enough rows match a filter (0.8 and later)."""
+        asked = (
+            "SELECT string_to_array(extversion, '.')::int[] >= '{0,8}'"
+            " FROM pg_extension WHERE extname = 'vector'"
+        )
+        return bool(self._connection.execute(asked).fetchone()[0])
 
     @property
     def _sql(self) -> Any:  # noqa: ANN401 - an optional package

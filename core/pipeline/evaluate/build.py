@@ -22,7 +22,7 @@ from core.pipeline.chunk import vectors_of
 from core.pipeline.environment import threads
 from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.job import Corpus, Late
-from core.pipeline.evaluate.steps import Step
+from core.pipeline.evaluate.steps import FIELDS, Step
 from core.pipeline.index import (
     ENGINES,
     DatabaseIndex,
@@ -200,7 +200,8 @@ class Builder:
         ids = corpus.passage_ids.to_list() if existing else ()
 
         def make(folder: Path) -> Dense:
-            place = Place(folder, f"clq_{step.key.replace('-', '_')}", ids, corpus.texts)
+            fields = corpus.fields if FIELDS in step.params else None
+            place = Place(folder, f"clq_{step.key.replace('-', '_')}", ids, corpus.texts, fields)
             if existing:
                 return use_index(name, metric, params, place=place, dim=step.params["dim"])
             vectors = self.vectors(step.needs[0], within)
@@ -212,11 +213,13 @@ class Builder:
     def _parts(self, step: Step, folder: Path, within: Progress) -> Partitioned[Dense]:
         """Build an index for each value of a field."""
         name, metric, params = (step.params[key] for key in ("name", "metric", "params"))
-        vectors, texts = self.vectors(step.needs[0], within), self.corpus(step).texts
+        vectors, corpus = self.vectors(step.needs[0], within), self.corpus(step)
+        fields = corpus.fields if FIELDS in step.params else None
         positions, parts = self._positions(step), list[Dense | None]()
         for number, of_part in enumerate(positions):
             table = f"clq_{step.key.replace('-', '_')}_{number}"
-            place = Place(folder_of(folder, number), table, (), texts.gather(of_part))
+            held = None if fields is None else fields[of_part]
+            place = Place(folder_of(folder, number), table, (), corpus.texts.gather(of_part), held)
             with threads(1 if len(of_part) < SEQUENTIAL_BELOW else cores()):
                 parts.append(make_index(name, vectors[of_part], metric, params, place=place))
             within(number + 1, len(positions), "partitions")

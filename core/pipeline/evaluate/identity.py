@@ -61,6 +61,7 @@ def identities(job: Job) -> Identities:
         names=names_hash(job.names),
         own={name: config.identity() for name, config in job.own.items()},
         parts=_parts(job),
+        fields={chunking: corpus.fields_hash for chunking, corpus in job.corpora.items()},
     )
 
 

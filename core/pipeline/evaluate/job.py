@@ -52,6 +52,11 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.passage_ids)
 
+    @property
+    def fields_hash(self) -> str:
+        """Identify the fields; empty if nothing is filtered."""
+        return "" if self.fields is None else short_hash(self.fields.write_ndjson())
+
     def parts(self, size: int) -> Iterator[tuple[int, list[str]]]:
         """Yield the texts in pieces: the position of the first text, and at most `size` texts."""
         for start in range(0, len(self), size):
@@ -216,9 +221,9 @@ class Job:
         """Identify the filters and the fields that they ask about; empty if nothing is filtered."""
         if not self.filters:
             return ()
-        fields = [corpus.fields for corpus in self.corpora.values() if corpus.fields is not None]
+        fields = [corpus.fields_hash for corpus in self.corpora.values()]
         asked = [asked.text if asked else "" for asked in self.filters]
-        return (short_hash(*asked, *(str(number) for table in fields for number in table.hash_rows())),)
+        return (short_hash(*asked, *fields),)
 
     def run_id(self, route: Route) -> str:
         """Return the identity of a stack's run in this evaluation."""

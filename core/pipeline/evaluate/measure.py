@@ -25,7 +25,7 @@ from core.jobs import Tracker
 from core.pipeline.evaluate.asking import Asker, Node, Outcome, ordered
 from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.job import Protocol
-from core.pipeline.evaluate.steps import FILTERING, Graph, Route, Step
+from core.pipeline.evaluate.steps import FIELDS, FILTERING, Graph, Route, Step
 from core.pipeline.index import INDEXES, DatabaseIndex, DenseIndex, ann_recall, is_ann
 from core.pipeline.index.partitioned import Partitioned
 from core.pipeline.index.scope import PARTITION, POST, PRE, Scope
@@ -359,7 +359,7 @@ class Signals:
         exact: JsonMap = {"name": EXACT, "params": {}}
         if not built.needs:  # a table whose vectors are elsewhere compares them itself
             exact = {"params": {**built.params["params"], "exact": "yes"}}
-        whole = {name: value for name, value in built.params.items() if name != PARTITION}
+        whole = {name: value for name, value in built.params.items() if name not in (PARTITION, FIELDS)}
         flat = Step("index", {**whole, **exact}, built.needs)
         key = Step("exact", {FILTERING: PRE} if search.way else {}, (embed, flat))
         if key not in self._exact:

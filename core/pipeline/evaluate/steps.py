@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Any
 
 from core.axes import QUERY_STAGES
-from core.pipeline.index import is_existing, parted
-from core.pipeline.index.scope import PARTITION, POST, Way, filter_way, filters_in
+from core.pipeline.index import ENGINES, is_existing, parted
+from core.pipeline.index.scope import PARTITION, POST, PRE, Way, filter_way, filters_in
 from core.pipeline.own.config import OWN, own_of
 from core.pipeline.query.perturb import identified
 from core.pipeline.query.rewrite import HYDE, MULTI_QUERY, QUERIES, way_of
@@ -23,7 +23,7 @@ from core.records import JsonMap, Stack, canonical_json, short_hash
 
 NONE = "none"
 CHUNKER = "chunker"
-FILTERING = "filtering"
+FILTERING, FIELDS = "filtering", "fields"
 _OVER_QUERIES: JsonMap = {"method": "rrf", "constant": 60, "depth": 100}
 """Fusion of the rankings of several queries."""
 
@@ -179,6 +179,8 @@ class Identities:
     names: str = ""  # hash of the names in the questions
     # hash of the values of a field that a corpus is partitioned by, by chunking and field
     parts: Mapping[tuple[str | None, str], str] = field(default_factory=dict)
+    # hash of the fields of a corpus that filters ask about, by chunking; engines store them
+    fields: Mapping[str | None, str] = field(default_factory=dict)
     own: Mapping[str, JsonMap] = field(
         default_factory=dict
     )  # all that could change a custom pipeline's answers
@@ -224,6 +226,7 @@ def index_step(spec: JsonMap, names: Identities) -> Step:
         "metric": spec.get("metric", "cosine"),
         "params": built,
         **_partition(spec, names),
+        **_stored_fields(spec, names),
     }
     if is_existing(spec["index"], params["params"]):
         # An existing table is searched as it is: nothing is embedded for it.
@@ -253,6 +256,14 @@ def _partition(spec: JsonMap, names: Identities) -> dict[str, JsonMap]:
         return {}
     groups = names.parts.get((names.chunking(spec), way.field), "")
     return {PARTITION: {"field": way.field, "groups": groups}}
+
+
+def _stored_fields(spec: JsonMap, names: Identities) -> dict[str, str]:
+    """Return the hash of the fields that an engine stores beside the vectors, to filter by them."""
+    kind = filter_way(str(spec.get(FILTERING, NONE))).kind
+    if spec["index"] not in ENGINES or kind not in (PRE, PARTITION):
+        return {}
+    return {FIELDS: names.fields.get(names.chunking(spec), "")}
 
 
 def _builds(step: Step) -> Iterator[Step]:

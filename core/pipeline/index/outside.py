@@ -24,8 +24,10 @@ import polars as pl
 
 from core.errors import ClqError, InputError, ProviderError
 from core.extras import needed
+from core.filters import Kind
 from core.params import Options
 from core.pipeline.index.kinds import BLOCK_ROWS, Engine, blocks, no_selection, row_lengths
+from core.pipeline.index.only import Only, Row, only_of, rows_of
 from core.pipeline.index.saved import new_folder
 from core.pipeline.index.scope import Scope
 from core.pipeline.ranking import Hits, top_k
@@ -44,6 +46,7 @@ class Place(NamedTuple):
     table: str  # the name of a table to build
     ids: Sequence[str] = ()  # the passages of an existing table, by the position that hits refer to
     texts: pl.Series | None = None  # their texts, for engines that search them too
+    fields: pl.DataFrame | None = None  # their fields, for engines that filter
 
 
 class Facts(NamedTuple):
@@ -67,6 +70,7 @@ class DatabaseIndex(ABC):
     def __init__(self, place: Place, metric: str, options: Options) -> None:
         self.name, self.metric, self.build_s = self.engine.name, metric, 0.0
         self._place = place
+        self._names: Sequence[str] = () if place.fields is None else place.fields.columns
         self._first: DatabaseIndex | None = None
         self.dim, self._passages, self.size_bytes = Facts(0, 0, None)
         self._take(options)
@@ -100,7 +104,7 @@ class DatabaseIndex(ABC):
         """Open the table that `save` recorded."""
         options = cls.engine.read(about["options"])
         index = cls(Place(path.parent, about["table"], ids), about["metric"], options)
-        index.build_s = about["build_s"]
+        index.build_s, index._names = about["build_s"], about.get("fields", ())
         return index._looked(about["dim"])
 
     def with_options(self, options: JsonMap) -> Self:
@@ -132,6 +136,16 @@ class DatabaseIndex(ABC):
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
         """Ask for the nearest neighbours of one vector; engines that also search text get the query text."""
 
+    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
+        """Ask for the nearest neighbours among the rows that a filter leaves, for engines that filter."""
+        del query, k, text, only
+        raise no_selection(self.name)
+
+    def _fields(self) -> tuple[list[Kind], list[Row]]:
+        """Return the types of the columns to store beside the vectors, and each row's values."""
+        fields = self._place.fields
+        return ([], []) if fields is None else rows_of(fields)
+
     def _problem(self, error: Exception) -> ClqError | None:
         """Translate a driver's error, or return None to keep its own words."""
         del error
@@ -152,8 +166,6 @@ class DatabaseIndex(ABC):
 
     def search(self, vector: Vectors, k: int, text: str = "", scope: Scope | None = None) -> Hits:
         """Return the best passages for one query vector, of those that its asker may see."""
-        if scope is not None:
-            raise no_selection(self.name)
         query = np.ascontiguousarray(vector, dtype=np.float32)
         if query.shape != (self.dim,):
             raise InputError(
@@ -161,14 +173,29 @@ class DatabaseIndex(ABC):
                 where=f"index {self.name}",
                 do="Embed queries with the model and dimension of the passages.",
             )
-        depth = min(k, len(self))
+        depth = min(k, len(self) if scope is None else len(scope.positions))
         with self.saying("search"):
-            neighbours = self._nearest(query, depth, text)
+            neighbours = self._found(query, depth, text, scope)
         passages = np.array([self._position(name) for name, _ in neighbours], dtype=np.int64)
         # Some engines return NaN as the cosine of a zero vector.
         return top_k(
             passages, np.nan_to_num(np.array([score for _, score in neighbours], dtype=np.float64)), k
         )
+
+    def _found(self, query: Vectors, depth: int, text: str, scope: Scope | None) -> Found:
+        if scope is None:
+            return self._nearest(query, depth, text)
+        if not depth:
+            return []
+        if not set(scope.asked.names) <= set(self._names):
+            raise no_selection(self.name)
+        if scope not in self._only:
+            self._only[scope] = only_of(scope.asked, scope.kinds, self._names)
+        return self._nearest_of(query, depth, text, self._only[scope])
+
+    @cached_property
+    def _only(self) -> dict[Scope, Only]:
+        return {}
 
     def search_batch(self, vectors: Vectors, k: int) -> list[Hits]:
         """Return the best passages for each of many query vectors."""
@@ -183,6 +210,7 @@ class DatabaseIndex(ABC):
             "table": self._place.table,
             "dim": self.dim,
             "build_s": self.build_s,
+            "fields": list(self._names),
         }
         with new_folder(path, KIND, about):
             pass

@@ -16,6 +16,7 @@ from core.errors import InputError
 from core.filters import fields_of, parse
 from core.pipeline.evaluate import Job, run_job
 from core.pipeline.evaluate.session import Site
+from core.pipeline.index import ENGINES
 from core.pipeline.sweep import parse as parse_spec
 from core.pipeline.sweep.plan import plan
 from core.pipeline.sweep.problems import SpecError
@@ -246,3 +247,29 @@ def test_killed_and_resumed_it_ends_with_the_same(tmp_path: Path, swept: Snapsho
         )
         assert one.equals(other)
     assert paid.folder_of(tmp_path).status() is not None
+
+
+@pytest.mark.slow
+@pytest.mark.extras
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", ["lancedb", "qdrant"])
+def test_databases_filter_in_a_sweep(tmp_path: Path, name: str):
+    pytest.importorskip(ENGINES[name].engine.package)
+    beir(tmp_path)
+    text = AXES.replace('"flat", "hnsw-f32"', f'"{name}"').replace('["sparse", "dense", "hybrid"]', '"dense"')
+    every = 'filtering = ["none", "pre", "post:4", "partition:tenant"]\nchunks_sent = 5'
+    job, _ = read_job(parse_spec(text.format(filtering=every), "toml", folder=tmp_path))
+    store = Store.open(tmp_path / "store")
+    with store.write("evaluate") as writer:
+        run_job(job, writer.add, site=Site(work=tmp_path / "evaluations"))
+    found = store.read()
+    for run_id, spec in found.runs().select("run_id", "spec").iter_rows():
+        rows = found.rankings([run_id], stage="pool")
+        shown = {query: set(rows.filter(query_id=query)["passage_id"]) for query in QUERIES}
+        leaks = sum(len(passages - allowed(query)) for query, passages in shown.items())
+        filtering = json.loads(spec)["filtering"]
+        assert (leaks > 0) == (filtering == "none")
+        if filtering in ("pre", "partition:tenant"):
+            assert [len(each) for each in shown.values()] == [
+                min(5, len(allowed(query))) for query in QUERIES
+            ]
