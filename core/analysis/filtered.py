@@ -11,7 +11,7 @@ from core.analysis.workspace.latencies import sample
 from core.analysis.workspace.query_sets import scores_by_query
 from core.analysis.workspace.view import View
 from core.filters import DECADES, Condition, Filter, decade, parse
-from core.metrics.access import ALLOWED, FORBIDDEN, UNFILTERED
+from core.metrics.access import FORBIDDEN
 from core.stats.means import mean_interval
 from core.store.read.access import Access
 
@@ -180,10 +180,9 @@ def leaking(view: View, rows: pl.DataFrame, access: Access) -> pl.DataFrame:
     return found.select("name", "query_id", "filter", "rank", "passage_id").sort("name", "query_id", "rank")
 
 
-def set_aside(view: View, access: Access) -> int:
+def set_aside(view: View) -> int:
     """Return how many judged passages are outside of what the askers may see."""
     if view.scope.golden_set_id is None:
         return 0
-    rows = view.snapshot.judgements(view.scope.golden_set_id)
-    states = access.states(rows["query_id"], rows["passage_id"])
-    return int(((states != ALLOWED) & (states != UNFILTERED)).sum())
+    golden_set_id = view.scope.golden_set_id
+    return view.snapshot.judgements(golden_set_id).height - view.snapshot.within(golden_set_id).height

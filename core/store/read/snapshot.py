@@ -9,6 +9,7 @@ import polars as pl
 from core.answers import EARLIER, KEY, parted
 from core.answers import graded as graded_answers
 from core.errors import UnknownNameError
+from core.metrics.access import ALLOWED, UNFILTERED
 from core.records import part_id
 from core.store.engine import EXAMINE, Params, as_store_error
 from core.store.read import graded
@@ -107,6 +108,14 @@ class Snapshot(Revision):
     def judgements(self, golden_set_id: str) -> pl.DataFrame:
         """Return judgements of a golden set, sorted by query and passage."""
         return self._rows("judgements", [golden_set_id])
+
+    def within(self, golden_set_id: str) -> pl.DataFrame:
+        """Return the judgements of a golden set that count: of passages that the askers may see."""
+        rows, filtered = self.judgements(golden_set_id), self._filtered_for(golden_set_id)
+        if filtered is None:
+            return rows
+        states = pl.Series(access(filtered).states(rows["query_id"], rows["passage_id"]))
+        return rows.filter(states.is_in([ALLOWED, UNFILTERED]))
 
     def rankings(
         self, run_ids: Sequence[str], *, stage: str | None = None, query_id: str | None = None

@@ -169,6 +169,7 @@ def passage(card: Card, said: Sequence[Opinion], *, answer: bool) -> None:
     """Draw the question, two judges' opinions when settling, and the passage or the answer, as text."""
     with st.container(key="card"):
         st.markdown(f"#### {plain(card.question)}")
+        _asker(card)
         if said:
             for place, (name, grade, note) in zip(st.columns(len(said)), said, strict=True):
                 place.markdown(f"**{plain(name)}**: grade {grade}, {RUBRIC[grade]}  \n{plain(note)}")
@@ -247,6 +248,12 @@ def _undo(queue: Queue, place: int | None) -> None:
     _key("undo", (queue, place, lambda _: book().undo(queue.queue_id)), "undo", "u")
 
 
+def _asker(card: Card) -> None:
+    """Draw what the asker may see, if not everything."""
+    if card.asker:
+        st.caption(plain(f"The asker may see: {card.asker}"))
+
+
 def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
     """Draw five passages in their current order, each with buttons to move it."""
     first = batch[0].place
@@ -256,6 +263,7 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
     at = order.index(picked) if picked in order else 0
     with st.container(key="card"):
         st.markdown(f"#### {plain(texts[first].question)}")
+        _asker(texts[first])
         drag(queue, order, [texts[place].title or texts[place].text[:80] for place in order])
     for rank, place in enumerate(order):
         card = texts[place]

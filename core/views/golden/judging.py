@@ -37,6 +37,7 @@ from core.golden.by_hand import (
 )
 from core.golden.facts import by_query, together
 from core.importers.runs import slug
+from core.metrics.access import ALLOWED, UNFILTERED
 from core.records import Batch, GoldenSet
 from core.store import Snapshot, Store
 from core.tables import TABLES
@@ -60,6 +61,7 @@ class Card:
     title: str  # "" if there is none
     text: str
     right: tuple[str, ...] = ()  # correct answers, if an answer is graded
+    asker: str = ""  # the filter that says what the asker may see, as JSON; "" = everything
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,10 @@ def pool(
     questions = snapshot.queries(scope.collection_id).filter(pl.col("text") != "")
     rows = rows.join(texts.filter(pl.col("text") != ""), on="passage_id", how="semi")
     rows = rows.join(questions, on="query_id", how="semi")
+    access = snapshot.access(collection)
+    if access is not None:  # a grade of what the asker may not see would be set aside
+        states = pl.Series(access.states(rows["query_id"], rows["passage_id"]))
+        rows = rows.filter(states.is_in([ALLOWED, UNFILTERED]))
     if rows.is_empty():
         raise InputError(NO_TEXTS, do=_BRING_TEXTS)
     return rows.sort(PAIR)
@@ -136,7 +142,21 @@ def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list
         name: (title or "", text)
         for name, title, text in passages.select("passage_id", "title", "text").iter_rows()
     }
-    return [Card(questions.get(item.query_id, ""), *texts.get(item.passage_id, ("", ""))) for item in items]
+    asker = askers(snapshot, collection_id)
+    return [
+        Card(
+            questions.get(item.query_id, ""),
+            *texts.get(item.passage_id, ("", "")),
+            asker=asker.get(item.query_id, ""),
+        )
+        for item in items
+    ]
+
+
+def askers(snapshot: Snapshot, collection_id: str) -> dict[str, str]:
+    """Return the filters that say what askers may see, by question, as JSON."""
+    access = snapshot.access(collection_id)
+    return {} if access is None else {query: asked.text for query, asked in access.filters.items()}
 
 
 def answering(snapshot: Snapshot, scope: Scope) -> dict[str, str]:
@@ -149,13 +169,20 @@ def answer_cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) 
     """Return the cards of a queue of answers, in order."""
     questions = dict(snapshot.queries(collection_id).select("query_id", "text").iter_rows())
     golds = snapshot.gold_answers(collection_id).group_by("query_id", maintain_order=True).agg("answer")
+    asker = askers(snapshot, collection_id)
     right = {query: tuple(answers) for query, answers in golds.select("query_id", "answer").iter_rows()}
     wanted = keys(items)
     answers = snapshot.answers(_there(snapshot, collection_id, wanted)).select(*KEY, "text")
     texts = wanted.join(answers, on=KEY, how="left", nulls_equal=True, maintain_order="left")["text"]
     shown = [GONE if text is None else text or EMPTY for text in texts]
     return [
-        Card(questions.get(item.query_id, ""), "", text, right.get(item.query_id, ()))
+        Card(
+            questions.get(item.query_id, ""),
+            "",
+            text,
+            right.get(item.query_id, ()),
+            asker.get(item.query_id, ""),
+        )
         for item, text in zip(items, shown, strict=True)
     ]
 

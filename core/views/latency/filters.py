@@ -140,7 +140,7 @@ def lowest(bins: pl.DataFrame) -> str:
 
 def caveats(view: View, access: Access) -> dict[str, str]:
     """Say which judgements are set aside, and which fields are permissions."""
-    outside = filtered.set_aside(view, access)
+    outside = filtered.set_aside(view)
     found = {}
     if outside:
         many = text.count(outside, "judged passage")

@@ -18,9 +18,11 @@ from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import at_cutoff, evidence
 from core.diagnostics.noise import CLEAN, kin, perturbed_runs
 from core.metrics import Measure, Weighting, ideal_gain, weights
+from core.metrics.access import FORBIDDEN, UNKNOWN
 from core.pipeline.query.perturb import NAMES, perturbed
 from core.stats.correlation import agreement
 from core.store import Snapshot
+from core.store.read.access import Access
 from core.views import text
 
 ROWS = 20  # Minimum ranks shown; down to K if that is deeper
@@ -71,6 +73,7 @@ class OneQuery:
 
     weigher: Measure  # RA-nWG at the cutoff, with the parameters of the workspace if it is its measure
     sides: tuple[Side, ...]  # one per stack
+    filter: str = ""  # which passages the asker may see, as JSON; "" = all
 
     @property
     def judged(self) -> tuple[Judged, ...]:
@@ -108,14 +111,17 @@ def one_query(
         score, best = _scores(snapshot, run_id, golden, query_id, quality) if asked else (None, None)
         side = replace(side, score=score, best=best, asked=asked)
         side = _with_reasons(snapshot, run_id, query_id, side)
+        side = _with_states(snapshot.access(searched[run_id]), query_id, side)
         sides.append(_with_texts(snapshot, searched[run_id], side))
-    return OneQuery(weigher, tuple(sides))
+    access = snapshot.access(scope.collection_id)
+    own = None if access is None else access.filters.get(query_id)
+    return OneQuery(weigher, tuple(sides), "" if own is None else own.text)
 
 
 def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weigher: Measure) -> Judged:
     passages = pl.DataFrame(schema={"passage_id": pl.String, "grade": pl.Int8})
     if golden_set_id is not None:
-        rows = snapshot.judgements(golden_set_id).filter(pl.col("query_id") == query_id)
+        rows = snapshot.within(golden_set_id).filter(pl.col("query_id") == query_id)
         passages = rows.select("passage_id", "grade")
     grades = passages["grade"].to_numpy()
     counts = np.bincount(grades, minlength=6)[1:]
@@ -226,6 +232,19 @@ def _with_reasons(snapshot: Snapshot, run_id: str, query_id: str, side: Side) ->
         return side
     why = rows.select("passage_id", "reason")
     return replace(side, ranking=side.ranking.join(why, on="passage_id", how="left", maintain_order="left"))
+
+
+_OUTSIDE = {FORBIDDEN: "forbidden by the asker's filter", UNKNOWN: "not known whether the asker may see it"}
+
+
+def _with_states(access: Access | None, query_id: str, side: Side) -> Side:
+    """Return the side with what its ranking shows that the asker's filter forbids: column outside."""
+    if access is None or query_id not in access.filters:
+        return side
+    ids = side.ranking["passage_id"]
+    states = access.states(pl.Series([query_id] * ids.len(), dtype=pl.String), ids)
+    outside = pl.Series("outside", [_OUTSIDE.get(state) for state in states.tolist()], dtype=pl.String)
+    return replace(side, ranking=side.ranking.with_columns(outside))
 
 
 def _with_texts(snapshot: Snapshot, collection_id: str, side: Side) -> Side:

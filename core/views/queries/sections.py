@@ -245,6 +245,8 @@ def one(view: View, ask: Ask, query: OneQuery, row: Row) -> Blocks:
     """Yield one query: the question, and two rankings side by side as readable passages."""
     judged = tuple(part.passages.height for part in query.judged)
     yield from question(row, judged)
+    if query.filter:
+        yield Text(f"The asker may see: {query.filter}", "caption")
     shown = ask.one("Passages", DEPTHS, "depth")
     depth = {"first 3": 3, "Top-K": view.quality.k}.get(shown, ROWS)
     alone, known = len(query.sides) == 1, any(judged)

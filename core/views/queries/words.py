@@ -142,7 +142,7 @@ def about(row: Mapping[str, Any], judged: Sequence[int]) -> str:
 
 def card(row: Mapping[str, Any], *, against: bool) -> str:
     """Return the text of a passage's card: its other ranks, its weight, its source."""
-    parts = []
+    parts = [row["outside"]] if row.get("outside") else []
     if against and row.get("change"):
         there = "not ranked there" if row["before"] is None else f"#{row['before']} there"
         parts.append(there if row["change"] in ("new", "=") else f"{there} {row['change']}")

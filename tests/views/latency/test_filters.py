@@ -9,10 +9,14 @@ from core.analysis import filtered
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.filters import decade
+from core.golden.book import Item
 from core.prices import PriceBook
 from core.views.ask import Given
 from core.views.blocks import Answer, Table, Text
+from core.views.golden.judging import cards
 from core.views.latency.filters import filters
+from core.views.queries.one_query import one_query
+from core.views.queries.words import card
 from tests.analysis.workspace.test_filters import ASKER, CLEAN, QUERIES, TENANT, stored
 
 
@@ -65,3 +69,22 @@ def test_the_section_says_what_leaks(view):
     assert "3 forbidden passages within the first 5" in [
         each.words for each in blocks if isinstance(each, Text)
     ]
+
+
+def test_one_query_shows_the_filter_and_marks_what_it_forbids(view):
+    found = one_query(view.snapshot, view.scope, view.quality, "q5", {"leaky": "leaky"})
+    (side,) = found.sides
+    assert found.filter == '{"tenant":"b"}'
+    marked = side.ranking.filter(pl.col("outside").is_not_null()).select("passage_id", "outside").rows()
+    assert marked == [("p02", "forbidden by the asker's filter"), ("p03", "forbidden by the asker's filter")]
+    assert card(side.ranking.with_columns(source=pl.lit("")).row(2, named=True), against=False).startswith(
+        "forbidden"
+    )
+    assert set(side.judged.passages["passage_id"]) <= {
+        name for name, tenant in TENANT.items() if tenant == "b"
+    }
+
+
+def test_cards_say_what_the_asker_may_see(view):
+    item = Item(place=0, query_id="q5", passage_id="p01")
+    assert [each.asker for each in cards(view.snapshot, "corpus", [item])] == ['{"tenant":"b"}']
