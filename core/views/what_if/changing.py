@@ -7,7 +7,7 @@ import polars as pl
 from core.analysis.cache import cached
 from core.analysis.paired import LOSSES, WINS
 from core.analysis.sides import look_closer
-from core.analysis.switching import stay_or_move
+from core.analysis.switching import switch
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.records import is_group
@@ -41,11 +41,11 @@ BY_TAG = cols.Rows(
 @section("questions that change", "Which questions would a move change, and which make worse?", seldom)
 def questions(view: View, ask: Ask) -> Blocks:
     """Yield the share of questions that change and that get worse, by tag, and the questions themselves."""
-    view = asked_terms(view, ask)
-    move = stay_or_move(view)
-    if move is None:
+    if view.incumbent is None or view.table.height < 2:
         yield from unmarked()
         return
+    view = asked_terms(view, ask)
+    move = switch(view)
     if move.to is None:
         yield Answer("No other stack is within the limits.", "There is no move to look at.")
         return

@@ -30,11 +30,12 @@ PARTS = cols.Rows(
 @section("deadlines", "Which models of the running stack end, and what outlives them?", seldom)
 def deadlines(view: View, ask: Ask) -> Blocks:
     """Yield the announced ends of the running stack's models, and the stacks that outlive the first."""
-    view = asked_terms(view, ask)
-    if view.running_row is None:
+    now = view.running_row
+    if now is None:
         yield from unmarked()
         return
-    spec = json.loads(view.table["spec"][view.running_row])
+    view = asked_terms(view, ask)
+    spec = json.loads(view.table["spec"][now])
     found = ends_of(spec)
     if not found:
         known = spec.get("mode") in ("dense", "sparse", "hybrid")

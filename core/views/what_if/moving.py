@@ -12,7 +12,7 @@ import polars as pl
 from core.analysis.cache import cached
 from core.analysis.move_cost import Work
 from core.analysis.replaying import Replay, replays
-from core.analysis.switching import Switch, moves, stay_or_move
+from core.analysis.switching import Switch, moves, switch
 from core.analysis.workspace.telling import incumbent_known
 from core.analysis.workspace.view import View
 from core.choices import Declared, declared
@@ -82,11 +82,11 @@ def _number(ask: Ask, field: Declared) -> float | None:
 @section("stay or switch", "Is a move from the stack that runs today worth it?", incumbent_known)
 def staying(view: View, ask: Ask) -> Blocks:
     """Yield whether to keep the deployed stack, and what a move to the best alternative costs."""
-    view = asked_terms(view, ask)
-    move = stay_or_move(view)
-    if move is None:
+    if view.incumbent is None or view.table.height < 2:
         yield from unmarked()
         return
+    view = asked_terms(view, ask)
+    move = switch(view)
     yield Answer(*sentences(move, view.quality.name))
     if (few := few_grades(view, move)) is not None:
         yield Text(few_words(view, few))
@@ -158,11 +158,12 @@ def _line(item: Item) -> dict[str, object]:
 @section("steps", "What does each step away from the running stack buy?", incumbent_known)
 def steps(view: View, ask: Ask) -> Blocks:
     """Yield the gain of a setting, a new index and re-embedding, stack by stack."""
-    view = asked_terms(view, ask)
-    if view.incumbent is None or view.table.height < 2:
+    now = view.incumbent
+    if now is None or view.table.height < 2:
         yield from unmarked()
         return
-    found = fusions(view, view.incumbent, view.terms, view.constraints)
+    view = asked_terms(view, ask)
+    found = fusions(view, now, view.terms, view.constraints)
     rows = moves(view, found)
     yield Answer(_best_steps(rows), _best_names(rows, str(view.running_name)))
     if (figure := by_step(view, rows)) is not None:
