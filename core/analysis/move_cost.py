@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from core.analysis.workspace.view import View
@@ -128,6 +128,7 @@ class Asked:
         return {} if self.needs is None else built(self.needs, self.spec)
 
 
+@lru_cache(256)
 def config_of(model: str) -> ModelConfig | None:
     """Return the configuration of an embedding model; None if no catalogue has it."""
     with suppress(UnknownNameError):

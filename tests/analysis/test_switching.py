@@ -23,6 +23,7 @@ from core.views.ask import Given
 from core.views.blocks import Cards, Text
 from core.views.what_if.changing import questions
 from core.views.what_if.ending import deadlines
+from core.views.what_if.moving import steps
 from core.views.words.near import broken, near_rows, promising_rows, way_in
 from tests.stores import Lab
 from tests.views.made import BOOK
@@ -144,6 +145,16 @@ def test_each_other_stack_has_its_step(view: View):
     found = moves(view)
     assert found["step"].to_list() == ["embed", None]
     assert found["difference"].to_list() == [pytest.approx(0.5), None]
+
+
+def test_of_averages_the_steps_are_known_and_their_gains_are_not(tmp_path: Path):
+    made = Lab()
+    for name, spec, value in (("small", SMALL, 0.4), ("large", LARGE, 0.6)):
+        made.run(name, spec=spec, figures=[{"measure": "RA-nWG", "k": 10, "value": value, "n": 40}])
+    averages = resolve(Question(incumbent="small"), made.write(tmp_path / "s").read(), BOOK)
+    answer, *_ = tuple(steps.draw(averages, Given()))
+    assert answer.sentence == "What each step gains is not known: quality is known on average alone."
+    assert switch(averages).to_dict()["answer"] == "unknown"
 
 
 def test_a_stack_that_is_none_is_refused(view: View):

@@ -27,7 +27,7 @@ from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, W
 from core.views.what_if.move_charts import by_month, by_step
 from core.views.words.moving import STEP_WORDS, few_grades, few_words, paid_back, payback_ends, sentences
 
-NOTHING = "Mark it: tick it on Decision, Settings → Runs today, or `incumbent NAME`."
+NOTHING = "Mark it: tick it on Decision, in Settings → Runs today, or by the command incumbent NAME."
 ITEMS = cols.Rows(
     "move", cols.text("what"), cols.usd("usd", "$", "Once."), cols.text("basis", "how it comes about")
 )
@@ -37,6 +37,7 @@ WORK = cols.Rows(
     cols.text("amount"),
     cols.text("basis", "how it comes about"),
 )
+NO_GAIN = "What each step gains is not known: quality is known on average alone."
 BAND = "Bands: 95 % interval over the questions; what the move costs once is taken as it stands."
 FRONTIER = "Line: the best quality for each amount. Square: the stack that runs today."
 MOVES = cols.Rows(
@@ -208,7 +209,9 @@ def in_words(rows: pl.DataFrame) -> pl.DataFrame:
 def _best_steps(rows: pl.DataFrame) -> str:
     """State the gain of the best of each step."""
     said = [f"{STEP_WORDS[row['step']]} {signed(row['difference'])}" for row in _best(rows)]
-    return f"At best {', '.join(said)}." if said else "What a move needs is not known of any stack."
+    if said:
+        return f"At best {', '.join(said)}."
+    return NO_GAIN if rows["step"].count() else "What a move needs is not known of any stack."
 
 
 def _best_names(rows: pl.DataFrame, now: str) -> str:
