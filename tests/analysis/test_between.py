@@ -84,6 +84,8 @@ def test_every_surface_says_the_same(graded: int, tmp_path: Path):
     assert agents == few
     page = [*few_grades.draw(view.replace(incumbent="old"), Given({})), *staying.draw(view, Given({}))]
     control = next(block for block in page if isinstance(block, Control))
+    fewer = few_grades.draw(view.replace(incumbent="old"), Given({"fewk": ["1"]}))
+    assert next(block for block in fewer if isinstance(block, Control)).given["contest"].k == 1
     assert [block.words for block in control.others()] == [words]
     assert (told_of in [block.words for block in page if isinstance(block, Text)]) == bool(few)
 

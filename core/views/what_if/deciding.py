@@ -41,7 +41,7 @@ HOW = (
     "Only passages that one Top-K has and the other has not decide on Precision4+. "
     "Questions are drawn with a chance in proportion to their number. "
     "The interval holds at every look with 95 %, so that you may stop at any time. "
-    "A skipped passage counts as not useful."
+    "A skipped passage counts as not useful. A smaller K takes fewer grades for each question."
 )
 
 
@@ -59,6 +59,7 @@ def few_grades(view: View, ask: Ask) -> Blocks:
     chosen = None if move is None or move.to is None else str(move.to["name"])
     to = ask.listed("Candidate", others, "to", usual=chosen if chosen in others else None)
     with ask.aside("What decides"):
+        first = ask.number("Passages compared (K)", "fewk", float(view.quality.k), 1.0, 100.0, step=1.0)
         margin = ask.number("Better by at least", "marg", 0.0, 0.0, step=0.01)
         delta = ask.number("Alike below", "alike", DELTA, 0.0, 1.0, step=0.01)
         sets = view.snapshot.golden_sets(view.scope.collection_id)["golden_set_id"].to_list()
@@ -66,7 +67,7 @@ def few_grades(view: View, ask: Ask) -> Blocks:
     contest = Contest(
         now=run_of(view.table, now),
         to=run_of(view.table, to),
-        k=view.quality.k,
+        k=int(first or view.quality.k),
         margin=margin or 0.0,
         delta=DELTA if delta is None else delta,
     )
