@@ -49,6 +49,7 @@ class Axis:
     remedy: str  # what to do about a missing number
     # The column of its lower bound when it is unknown; "" = there is none
     bound: str = ""
+    lifts: bool = True  # whether a near miss may propose to move its limit
     example: str = ""  # the column that names an example of what the limit excludes; "" = there is none
     # Words that its numbers are places of, the least first; a limit is one of them. Empty = plain numbers
     levels: tuple[str, ...] = ()
@@ -226,6 +227,7 @@ LEAK = Axis(
     limit_word="leak limit",
     missing="of unknown leaks",
     remedy="import the metadata of every passage that it ranks",
+    lifts=False,
     example="leak_example",
 )
 BESIDE = (HARM, ROBUST, REFUSING, ANSWERING, LEAK)

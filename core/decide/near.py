@@ -220,7 +220,7 @@ def near_misses(
     misses: dict[tuple[int, str], NearMiss] = {}
     for axis in decision.axes:
         bound = constraints.of(axis)
-        if bound is None:
+        if bound is None or not axis.lifts:
             continue
         values = axis.read(table)
         over = axis.merit(np.asarray(bound)) - axis.merit(values)

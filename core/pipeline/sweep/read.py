@@ -34,6 +34,7 @@ from core.pipeline.sweep.sources import (
     chosen,
     on_shelf,
     read_collection,
+    read_filters,
     read_golden_set,
     read_queries,
     read_source_documents,
@@ -229,7 +230,9 @@ class _Material:
         """Return the questions that are asked."""
         source = self._spec.queries
         if source.path is not None:
-            queries = read_queries(source.path, self.collection.collection_id, source.columns)
+            where = (source.path, self.collection.collection_id, source.columns)
+            queries, filters = read_queries(*where), read_filters(*where)
+            self._frames |= {} if filters is None else {"query_filters": filters}
         elif (known := self._frames.get("queries")) is not None and known.height:
             queries = known
         else:

@@ -12,6 +12,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers import Import, Limits, Options, load, preview
 from core.importers.formats.beir import Beir, SplitsError
+from core.importers.formats.filters import FILTER, filters_of
 from core.importers.naming import roles_by
 from core.importers.read.member import Member
 from core.importers.read.source import opened
@@ -173,6 +174,28 @@ def read_queries(path: Path, collection_id: str, columns: Mapping[str, str] | No
             if "queries" in frames:
                 return frames["queries"].lazy().with_columns(collection_id=pl.lit(collection_id)).collect()
         return _questions(archive.members[0], collection_id, columns or {})
+
+
+def read_filters(
+    path: Path, collection_id: str, columns: Mapping[str, str] | None = None
+) -> pl.DataFrame | None:
+    """Return the filters of a file of questions, from its column `filter`; None if it has no such column.
+
+    Raises:
+        InputError: A filter cannot be read; the message names its line.
+    """
+    with opened([path], Limits()) as (archive,):
+        member = archive.members[0]
+        kind = kind_of(member)
+        table = None if kind is None else read_table(member, kind)
+        if table is None or FILTER not in table.rows.columns:
+            return None
+        roles = roles_by(table.rows.columns, columns or {}, ROLES, member.name)
+        rows = table.taking({"query_id": roles["query_id"], FILTER: FILTER})
+    given = (rows["query_id"], rows[FILTER], rows["line"])
+    read = filters_of(*given, where=member.name, options=Options(collection_id=collection_id))
+    found = read.frames.get("query_filters")
+    return None if found is None else found.lazy().collect()
 
 
 def chosen(queries: pl.DataFrame, judged: pl.DataFrame | None, limit: int | None, seed: int) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.scores import evidence
 from core.decide.axes import LEAK
+from core.decide.near import near_misses
 from core.metrics import Measure
 from core.metrics.access import FORBIDDEN
 from core.prices import PriceBook
@@ -107,6 +108,7 @@ def test_planted_leaks_are_all_found(tmp_path_factory, planted, k):
     if at_k:
         (reason,) = view.decision.excluded()["reason"]
         share = len(at_k) / len(QUERIES)
+        assert not near_misses(view.table, view.decision, view.constraints)
         assert reason == f"{share:.3f} over the leak limit (query {min(at_k)})"
 
 

@@ -8,6 +8,8 @@ from datetime import date
 import polars as pl
 import pytest
 
+from core.errors import InputError
+from core.pipeline.sweep.sources import read_filters
 from tests.importers.helpers import read, refusal, rows, up
 
 METADATA = (
@@ -97,3 +99,17 @@ def test_what_cannot_hold_is_refused_by_name(files, options, said):
 def test_filters_that_match_nothing_are_counted():
     files = up("metadata.csv", METADATA), up("f.csv", FILTERS.replace("4}", "400}"))
     assert "1 filter matches no passage." in read(*files, collection_id="c").notes
+
+
+def test_questions_of_a_specification_bring_their_filters(tmp_path):
+    path = tmp_path / "asked.csv"
+    path.write_text('query_id,text,filter\nq1,what?,"{""tenant"": ""a""}"\nq2,why?,\n')
+    assert read_filters(path, "c").rows() == [("c", "q1", '{"tenant":"a"}')]
+    path.write_text("query_id,text\nq1,what?\n")
+    assert read_filters(path, "c") is None
+    lines = tmp_path / "queries.jsonl"
+    lines.write_text('{"_id": "q1", "text": "what?", "filter": {"tenant": ["a"]}}\n')
+    assert read_filters(lines, "c").rows() == [("c", "q1", '{"tenant":"a"}')]
+    path.write_text("query_id,text,filter\nq1,what?,tenant=a\n")
+    with pytest.raises(InputError, match=r"asked.csv:2.*no JSON"):
+        read_filters(path, "c")
