@@ -19,6 +19,7 @@ ENTRY_POINTS: Mapping[str, Mapping[str, str]] = {
         "pgvector": "core.contrib.indexes.pgvector:PgVector",
         "lancedb": "core.contrib.indexes.lancedb:LanceDb",
         "qdrant": "core.contrib.indexes.qdrant:Qdrant",
+        "qdrant-edge": "core.contrib.indexes.qdrant_edge:QdrantEdge",
         "elasticsearch": "core.contrib.indexes.elastic:Elasticsearch",
         "opensearch": "core.contrib.indexes.elastic:OpenSearch",
     },

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from core.contrib.indexes.payload import filter_of, indexed, payload_of
 from core.errors import ClqError, InputError
-from core.filters import Kind
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import KEY, Engine, shared
-from core.pipeline.index.only import HELD, NotAll, Only, Test, held_by
+from core.pipeline.index.only import Only
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered, secret
 from core.providers.embed import Vectors
 
@@ -36,55 +35,6 @@ _OPTIONS = (
 def _vector_bytes(dim: int, options: Options) -> float:
     number = {"float32": 4.0, "float16": 2.0, "int8": 5.0}[str(options["type"])]
     return 1.5 * number * dim + 8.0 * whole(options, "m") + _ROW
-
-
-_INDEXED: Mapping[Kind, str] = {
-    Kind.TEXT: "keyword",
-    Kind.NUMBER: "float",
-    Kind.DATE: "integer",
-    Kind.BOOL: "bool",
-    Kind.TEXTS: "keyword",
-}
-
-
-def _payload(row: Sequence[object]) -> dict[str, Any]:
-    """Return what is stored of a passage's fields; which of them it has, too, as an empty list is a value."""
-    return {
-        **{f"f{number}": value for number, value in enumerate(row) if value is not None},
-        HELD: held_by(row),
-    }
-
-
-def _matches(models: Any, column: str, value: Any) -> Any:  # noqa: ANN401 - an optional package
-    return models.FieldCondition(key=column, match=models.MatchValue(value=value))
-
-
-def _between(models: Any, column: str, **ends: Any) -> Any:  # noqa: ANN401 - an optional package
-    return models.FieldCondition(key=column, range=models.Range(**ends))
-
-
-def _conditions(models: Any, parts: Sequence[Test | NotAll]) -> list[Any]:  # noqa: ANN401 - an optional package
-    return [
-        models.Filter(must_not=[models.Filter(must=_conditions(models, part.parts))])
-        if isinstance(part, NotAll)
-        else _condition(models, part)
-        for part in parts
-    ]
-
-
-def _condition(models: Any, part: Test) -> Any:  # noqa: ANN401 - an optional package
-    column, values = part.column, list(part.values)
-    if part.operator not in ("in", "any", "all"):
-        return _between(models, column, **{part.operator: values[0]})
-    if part.operator == "all":
-        return models.Filter(must=[_matches(models, column, value) for value in values])
-    if not values:
-        return models.Filter(must_not=[models.Filter()])
-    if part.kind is Kind.NUMBER:  # which Qdrant has no equality for
-        return models.Filter(should=[_between(models, column, gte=value, lte=value) for value in values])
-    if part.kind is Kind.BOOL:
-        return models.Filter(should=[_matches(models, column, value) for value in values])
-    return models.FieldCondition(key=column, match=models.MatchAny(any=values))
 
 
 class Qdrant(DatabaseIndex):
@@ -126,13 +76,10 @@ class Qdrant(DatabaseIndex):
             quantization_config=quantised,
         )
         kinds, fields = self._fields()
-        for column, of_field in {
-            **{f"f{n}": _INDEXED[k] for n, k in enumerate(kinds)},
-            HELD: "keyword",
-        }.items():
-            if kinds and self.remote:
+        if kinds and self.remote:
+            for column, of_field in indexed(kinds).items():
                 self._client.create_payload_index(name, column, field_schema=of_field, wait=True)
-        payloads = [_payload(row) for row in fields]
+        payloads = [payload_of(row) for row in fields]
         for start, block in numbered(vectors):
             ids, known = range(start, start + len(block)), payloads[start : start + len(block)] or None
             self._client.upload_collection(name, block, known, ids=ids, batch_size=_BATCH, wait=True)
@@ -172,9 +119,7 @@ class Qdrant(DatabaseIndex):
     def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
         """Search with a filter of the payload."""
         del text
-        models = self.driver.models
-        held = [_matches(models, HELD, name) for name in only.columns]
-        return self._asked(query, k, models.Filter(must=[*held, *_conditions(models, only.parts)]))
+        return self._asked(query, k, filter_of(self.driver.models, only))
 
     def _asked(self, query: Vectors, k: int, only: Any) -> Found:  # noqa: ANN401 - an optional package
         models, name = self.driver.models, self._id

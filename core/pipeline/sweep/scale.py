@@ -30,6 +30,7 @@ NUMBERS_PER_S: Mapping[str, float] = MappingProxyType(
         "pgvector": 1.4e5,
         "lancedb": 5.9e4,
         "qdrant": 1e5,
+        "qdrant-edge": 1.5e5,
         "elasticsearch": 5e4,
         "opensearch": 5e4,
     }
@@ -40,8 +41,8 @@ Measured here on random vectors of 64 dimensions (`bench.index_scale`), seconds 
 (M = 16, efConstruction = 64) on one thread beside other work 527.5 for two million, 239.9 for one and 14.9
 for 100,000 (11.4 alone); earlier, with faiss's own number of threads, 351 for a million and 23.9. hnsw-int8
 11.5 for 100,000. With the same options pgvector 724 for a million, LanceDB 21.9 for 100,000 and 383 for a
-million; flat, int8: two million; ivf-flat and ivf-pq: see `PER_LIST`. qdrant, elasticsearch and
-opensearch: assumptions.
+million, qdrant-edge 18.9 for 50,000; flat, int8: two million; ivf-flat and ivf-pq: see `PER_LIST`. qdrant,
+elasticsearch and opensearch: assumptions.
 """
 BY_LISTS: Mapping[str, float] = MappingProxyType({"pgvector": 4e5, "lancedb": 4.3e6})
 """The same for vectors in lists (ivfflat, ivf_pq): a million such vectors, 1,000 lists."""

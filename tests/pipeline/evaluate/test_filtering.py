@@ -252,7 +252,7 @@ def test_killed_and_resumed_it_ends_with_the_same(tmp_path: Path, swept: Snapsho
 @pytest.mark.slow
 @pytest.mark.extras
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("name", ["lancedb", "qdrant"])
+@pytest.mark.parametrize("name", ["lancedb", "qdrant", "qdrant-edge"])
 def test_databases_filter_in_a_sweep(tmp_path: Path, name: str):
     pytest.importorskip(ENGINES[name].engine.package)
     beir(tmp_path)

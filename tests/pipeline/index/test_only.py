@@ -114,7 +114,7 @@ def test_conditions_keep_their_values_in_the_type_of_the_column():
     assert row == (["2d711642b726b04401627ca9fbac32f5"], 1_577_836_800_000_000, 1.0, True)
 
 
-REAL = ("pgvector", "lancedb folder", "qdrant folder")
+REAL = ("pgvector", "lancedb folder", "qdrant folder", "qdrant-edge folder")
 
 
 @pytest.fixture

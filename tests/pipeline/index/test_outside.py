@@ -39,7 +39,7 @@ def test_without_its_package_the_error_names_the_command(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     engine = ENGINES[name].engine
-    monkeypatch.setenv("SOME_URL", f"{engine.schemes[0]}://127.0.0.1:1")
+    monkeypatch.setenv("SOME_URL", f"{engine.schemes[0]}://127.0.0.1:1" if engine.schemes else str(tmp_path))
     for module in [each for each in sys.modules if each.partition(".")[0] == engine.package]:
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setitem(sys.modules, engine.package, None)
@@ -90,7 +90,7 @@ def test_only_variables_that_the_operator_lists_are_read(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANOTHER_SECRET", "sk-not-to-be-shown")
     given = {"url_env": "SOME_URL", key: "ANOTHER_SECRET"}
-    monkeypatch.setenv("SOME_URL", f"{engine.schemes[0]}://127.0.0.1:1")
+    monkeypatch.setenv("SOME_URL", f"{engine.schemes[0]}://127.0.0.1:1" if engine.schemes else "/folder")
     options, read = engine.read(given), outside.address if key == "url_env" else outside.secret
     with pytest.raises(InputError, match=r"ANOTHER_SECRET may not be read.*CLQ_ALLOW_ENV") as caught:
         read(engine, options)
@@ -164,7 +164,7 @@ def address(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     return {"url_env": "SOME_URL"}
 
 
-REAL = ("pgvector", "lancedb folder", "lancedb storage")
+REAL = ("pgvector", "lancedb folder", "lancedb storage", "qdrant-edge folder")
 everywhere = pytest.mark.parametrize("name", REAL)
 extras = [pytest.mark.extras, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -253,7 +253,7 @@ class TestReal:
     @everywhere
     def test_a_missing_column_lists_those_there_are(self, name: str, address: dict[str, str], tmp_path: Path):
         built(name, tmp_path, table="present", **address)
-        with pytest.raises(InputError, match=r"no column nothing.*id"):
+        with pytest.raises(InputError, match=r"no column nothing.*(id|one without a name)"):
             used(name, tmp_path, NAMES, **address, table="present", vector="nothing")
 
     @everywhere
@@ -308,7 +308,7 @@ class TestReal:
             used("pgvector", tmp_path, NAMES, url_env="SOME_URL", table="x'--")
 
 
-COLUMNS = {"pgvector": {"vector": "embedding"}, "lancedb": {"vector": "vector"}}
+COLUMNS = {"pgvector": {"vector": "embedding"}, "lancedb": {"vector": "vector"}, "qdrant-edge": {}}
 
 
 def used(name: str, tmp_path: Path, names: list[str], *, dim: int = 32, **options: Any) -> DatabaseIndex:

@@ -1,0 +1,153 @@
+"""Qdrant's own engine in this process: HNSW with filters, in a folder, without a server."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from core.contrib.indexes.payload import filter_of, indexed, payload_of
+from core.errors import InputError
+from core.params import Options, Param, whole
+from core.pipeline.index.kinds import Engine, shared
+from core.pipeline.index.only import Only
+from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered
+from core.providers.embed import Vectors
+
+_FOLDER = "qdrant-edge"
+_DISTANCES = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
+_BATCH = 10_000
+_LEAST_KB = 1  # Vectors of a graph, as small as the engine allows
+_ROW = 24.0
+_OPTIONS = (
+    *shared("", id="", vector=""),
+    Param(name="m", default=16, low=4, high=512, text="Neighbours per vector."),
+    Param(name="ef_construction", default=100, low=4, high=10_000, text="Looked at per vector added."),
+    Param(name="ef_search", default=128, low=1, high=100_000, text="Looked at per search."),
+)
+
+
+def _vector_bytes(dim: int, options: Options) -> float:
+    return 1.5 * 4.0 * dim + 8.0 * whole(options, "m") + _ROW
+
+
+class QdrantEdge(DatabaseIndex):
+    """A shard of Qdrant's engine."""
+
+    engine = Engine(
+        name="qdrant-edge",
+        title="Qdrant Edge",
+        text="Qdrant's own engine in this process: HNSW with filters, in a folder.",
+        options=_OPTIONS,
+        package="qdrant_edge",
+        requirements="requirements-qdrant-edge.txt",
+        example="/an/absolute/folder",
+        schemes=(),
+        vector_bytes=_vector_bytes,
+        folder=True,
+        searching=("exact", "ef_search"),
+    )
+    selects = True
+
+    def _take(self, options: Options) -> None:
+        super()._take(options)
+        self.remote = False
+
+    def _create(self, vectors: Vectors) -> None:
+        edge, options, at = self.driver, self._options, self._at
+        shutil.rmtree(at, ignore_errors=True)
+        at.parent.mkdir(parents=True, exist_ok=True)
+        graph = edge.HnswIndexConfig(whole(options, "m"), whole(options, "ef_construction"), _LEAST_KB)
+        distance = getattr(edge.Distance, _DISTANCES[self.metric])
+        config = edge.EdgeConfig(
+            vectors=edge.EdgeVectorParams(size=vectors.shape[1], distance=distance),
+            hnsw_config=graph,
+            optimizers=edge.EdgeOptimizersConfig(indexing_threshold=_LEAST_KB),
+            wal_enabled=False,  # it is written once, and may be read by several
+        )
+        shard = self._shard = edge.EdgeShard.create(str(at), config)
+        kinds, fields = self._fields()
+        for column, kind in indexed(kinds).items() if kinds else ():
+            of_field = getattr(edge.PayloadSchemaType, kind.capitalize())
+            shard.update(edge.UpdateOperation.create_field_index(column, of_field))
+        for start, block in numbered(vectors):
+            for first in range(0, len(block), _BATCH):
+                rows = block[first : first + _BATCH].tolist()
+                points = [
+                    edge.Point(at, row, payload_of(fields[at]) if fields else None)
+                    for at, row in enumerate(rows, start + first)
+                ]
+                shard.update(edge.UpdateOperation.upsert_points(points))
+        shard.optimize()
+        shard.flush()
+
+    def _drop(self) -> None:
+        self._close()
+        shutil.rmtree(self._at, ignore_errors=True)
+
+    def _look(self) -> Facts:
+        if not self._at.is_dir():
+            folder = self._at.parent
+            known = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+            raise self.missing(known)
+        first, _ = self._shard.scroll(self.driver.ScrollRequest(limit=1, with_vector=True))
+        vector = first[0].vector if first else []
+        if isinstance(vector, dict):
+            if self._vector not in vector:
+                raise self.no_column(self._vector or "without a name", list(vector))
+            vector = vector[self._vector]
+        elif self._vector:
+            raise self.no_column(self._vector, ["one without a name"])
+        return Facts(len(vector), self._shard.info().points_count, bytes_of(self._at))
+
+    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
+        del text
+        return self._asked(query, k, None)
+
+    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
+        """Search with a filter of the payload."""
+        del text
+        return self._asked(query, k, filter_of(self.driver, only))
+
+    def _asked(self, query: Vectors, k: int, only: Any) -> Found:  # noqa: ANN401 - an optional package
+        edge, name = self.driver, self._id
+        how = edge.SearchParams(
+            hnsw_ef=max(whole(self._options, "ef_search"), k), exact=self._options["exact"] == "yes"
+        )
+        request = edge.QueryRequest(
+            limit=k,
+            query=edge.Query.Nearest(query.tolist(), self._vector or None),
+            filter=only,
+            params=how,
+            with_payload=[name] if name else None,
+        )
+        sign = -1.0 if self.metric == "l2" else 1.0
+        found = self._shard.query(request)
+        return [
+            ((point.payload or {}).get(name) if name else point.id, sign * point.score) for point in found
+        ]
+
+    def save(self, path: Path) -> None:
+        """Record where the shard is, and close it, so that its folder can be moved."""
+        super().save(path)
+        self._close()
+
+    def _close(self) -> None:
+        shard = self.__dict__.pop("_shard", None)
+        if shard is not None:
+            shard.close()
+
+    @property
+    def _at(self) -> Path:
+        if Path(self.table).name != self.table:
+            raise InputError(
+                f"{self.table!r} is no name of a shard's folder.",
+                where=f"index {self.name}",
+                do="Name the folder in table, and where it is in the variable of url_env.",
+            )
+        return Path(self.url or self._place.folder / _FOLDER) / self.table
+
+    @cached_property
+    def _shard(self) -> Any:  # noqa: ANN401 - an optional package
+        return self.driver.EdgeShard.load(str(self._at))
