@@ -95,8 +95,13 @@ def test_cranfield(split):
     with (CRANFIELD / "qrels" / f"{split}.tsv").open() as file:
         judged = list(csv.DictReader(file, delimiter="\t"))
     assert made.taken == {
-        "collections": 1, "golden sets": 1, "judgements": len(judged), "passages": 1400, "queries": 225
+        "collections": 1, "golden sets": 1, "judgements": len(judged), "passages": 1400, "queries": 225,
+        "passage_metadata": 1400,
     }  # fmt: skip
+    known = dict(rows(made, "passage_metadata").select("passage_id", "metadata").iter_rows())
+    assert {name: json.loads(text) for name, text in known.items()} == {
+        each["_id"]: each["metadata"] for each in passages
+    }
     assert dict(rows(made, "passages").select("passage_id", "text").iter_rows()) == {
         each["_id"]: each["text"] for each in passages
     }
