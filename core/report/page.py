@@ -106,8 +106,8 @@ def kept(blocks: Iterable[Block], said: CostUnit | None = None) -> Iterator[Bloc
                 yield from kept((*left, *right), said)
             case Control(others=others):
                 yield from kept(others() if others else (), said)
-            case Fold(title, folded):
-                yield Fold(title, tuple(kept(folded, said)))
+            case Fold(title, folded, late):
+                yield Fold(title, tuple(kept(folded, said)), late)
             case Table():
                 yield replace(block, said=block.said or said)
             case _:

@@ -211,26 +211,29 @@ def _judging(data: Data) -> bool:
 
 
 def _numbers(data: Data) -> Iterator[_Change]:
-    """Yield the number that would change the choice, the closest one."""
+    """Yield the nearest number that would change the choice, and the nearest that changes to a worse stack.
+
+    A change to a stack that is as good comes first if it is nearer, and says so: nobody need fear it.
+    """
     turns = [turn for turn in data["would_turn"] if turn["winner"] and turn["then"] is not None]
     good = {row["stack"]: row.get("quality") for row in data["stacks"]}
     best, delta = data["chosen"]["quality"] if data["chosen"] else None, data["delta"] or 0.0
 
-    def far(turn: Data) -> tuple[bool, float]:
-        """Rank a change to an equally good stack last, because nobody need fear it."""
+    def harmless(turn: Data) -> bool:
         other = good.get(turn["winner"])
-        harmless = best is not None and other is not None and abs(best - other) <= delta
-        return harmless, abs(turn["by"]) / (abs(turn["now"]) or 1.0)
+        return best is not None and other is not None and abs(best - other) <= delta
 
-    for turn in sorted(turns, key=far):
+    for turn in sorted(turns, key=lambda turn: abs(turn["by"]) / (abs(turn["now"]) or 1.0)):
         word, written = WORDS[turn["of"]], written_as(data)[turn["of"]]
         now, then = written(turn["now"]), written(turn["then"])
         if now != then:
             winner = "it is" if turn["winner"] == turn["stack"] else f"{turn['winner']} is"
             chosen = f"{winner} chosen{_within(data, turn['winner'])}"
-            other = f"A {word} of {then} instead of {now} for {turn['stack']}: then {chosen}."
-            yield _Change(f"a {word} of {then} instead of {now}", other)
-            return
+            alike = ", which is as good today" if harmless(turn) else ""
+            other = f"A {word} of {then} instead of {now} for {turn['stack']}: then {chosen}{alike}."
+            yield _Change(f"a {word} of {then} instead of {now} for {turn['stack']}", other)
+            if not alike:
+                return
 
 
 def _within(data: Data, name: str) -> str:

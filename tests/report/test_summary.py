@@ -234,8 +234,8 @@ def test_processor_time_and_a_machine_that_waits_are_said_with_the_numbers():
     machine = {"of_chosen": True, "unit": "cpu_hour", "price": 0.05, "per": 1}
     data = fake(latency_ms=9.06, cost=1.25, price_entries=(machine,))
     data["stack"]["environment"] = {"reported": "processor time of one core, of one thread"}
-    fast, dear = summary(data, ASKED)[1].split(" time. ")
-    assert fast == "A typical search takes 9.06 ms of processor"
+    fast, dear = summary(data, ASKED)[1].split(" or queue. ")
+    assert fast == "A typical search takes 9.06 ms of processor time, no network"
     assert dear == "1,000 searches cost $1.25, idle time excluded; one machine all month $36.50."
 
 
@@ -278,7 +278,7 @@ JUDGE = "Judge 12 passages first; graded like the rest, b would lead."
         ({"promising": [{"gain": 0.1}]}, "measuring more could change it."),
         (
             {"promising": [{"gain": -0.1}], "would_turn": [TURN]},
-            "a quality of 0.600 instead of 0.500 could change it.",
+            "a quality of 0.600 instead of 0.500 for b could change it.",
         ),
         (
             {"would_turn": [{**TURN, "then": None}], "latency_ms": 9.0},

@@ -29,6 +29,7 @@ _NOTES = "notes on comparability"
 SHARED, EVERY = "shared queries", "all queries"
 SAME, ALL = "comparable ones", "all"
 PROCESSOR_TIME = "processor time"
+NO_WAITING = "processor time, no network or queue"
 ALL_MACHINES = "all machines"
 LATENCY = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis")
 _UNIMPORTANT = frozenset({"load_average", "packages", "python", "system", "memory_gib"})
@@ -152,8 +153,8 @@ def environment(table: pl.DataFrame) -> str:
 
 
 def clock(reported: object) -> str:
-    """Return the timed quantity, in two words, if it isn't elapsed time: ``processor time``."""
-    return PROCESSOR_TIME if str(reported).startswith(PROCESSOR_TIME) else ""
+    """Return the timed quantity in a few words if it isn't elapsed time: ``processor time, no …``."""
+    return NO_WAITING if str(reported).startswith(PROCESSOR_TIME) else ""
 
 
 def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:

@@ -68,7 +68,8 @@ def _consider(view: View) -> Step | None:
     found, first = trade(view), next(iter(view.sure.alternatives), None)
     if found is None or first is None or first.difference < -view.decision.delta or not found.tenth:
         return None
-    return Step(f"First consider {text.signed(first.difference)} {view.quality.name} for {found.tenth}")
+    gives = f"{text.signed(first.difference)} {view.quality.name}"
+    return Step(f"One at {found.tenth} may be as good", f": {found.stack} ({gives})")
 
 
 def _ask(view: View) -> Step | None:
