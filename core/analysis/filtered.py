@@ -159,7 +159,7 @@ def by_tenant(view: View, rows: pl.DataFrame, access: Access, name: str) -> pl.D
     }
     said = {query: str(value) for query, value in values.items()}
     of = {said[query]: parse({name: value}) for query, value in values.items()}
-    sizes = {value: int(asked.mask(access.fields).sum()) for value, asked in of.items()}
+    sizes = {value: int(access.mask(asked).sum()) for value, asked in of.items()}
     tenant = pl.col("query_id").replace_strict(said, default=None, return_dtype=pl.String)
     found = summed(view, rows.with_columns(tenant=tenant).drop_nulls("tenant"), "tenant")
     passages = pl.col("tenant").replace_strict(sizes, return_dtype=pl.Int64)

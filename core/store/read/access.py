@@ -71,7 +71,7 @@ class Access:
     @cached_property
     def left(self) -> Mapping[str, int]:
         """How many passages each question's filter leaves."""
-        of_filter = {asked: int(self._mask(asked, None).sum()) for asked in set(self.filters.values())}
+        of_filter = {asked: int(self.mask(asked).sum()) for asked in set(self.filters.values())}
         return {query: of_filter[asked] for query, asked in self.filters.items()}
 
     @cached_property
@@ -85,7 +85,7 @@ class Access:
             asked.check(self.fields)
         except ClqError as error:
             return str(error)
-        return "" if self._mask(asked, None).any() else "No passage matches the filter."
+        return "" if self.mask(asked).any() else "No passage matches the filter."
 
     @property
     def decides(self) -> bool:
@@ -106,10 +106,10 @@ class Access:
         filtered = rows.filter(pl.col("asked").is_not_null())
         states[filtered["at"].to_numpy()] = UNKNOWN
         for (number,), of_filter in filtered.drop_nulls("row").group_by("asked"):
-            states[of_filter["at"].to_numpy()] = self._mask(filters[int(str(number))], of_filter["row"])
+            states[of_filter["at"].to_numpy()] = self.mask(filters[int(str(number))], of_filter["row"])
         return states
 
-    def _mask(self, asked: Filter, rows: pl.Series | None) -> npt.NDArray[np.bool_]:
+    def mask(self, asked: Filter, rows: pl.Series | None = None) -> npt.NDArray[np.bool_]:
         """Return which passages a filter leaves, of some rows or of all; none if it can match nothing."""
         fields = self.fields if rows is None else self.fields[rows]
         if not set(asked.names) <= set(fields.columns):
