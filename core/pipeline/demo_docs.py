@@ -43,7 +43,7 @@ def collection() -> Collection:
         demo.collection(),
         collection_id=COLLECTION_ID,
         name="Docstrings of numpy, polars and streamlit",
-        notes="The texts and questions of python-docs, searched by encoders and a reranker too; measured"
+        notes="The texts of python-docs and 150 questions that language models wrote, searched by encoders and a reranker too; measured"
         " once and shipped as results. Reader fake repeats a sentence, to try the pages of readers."
         " See data/demo/README.md.",
     )
@@ -57,7 +57,7 @@ def golden_sets() -> tuple[GoldenSet, GoldenSet]:
             golden_set_id=GOLDEN_SET_ID,
             collection_id=COLLECTION_ID,
             name="Search in Python documentation, graded",
-            judge="language models, which wrote the questions too; checked by nobody",
+            judge="language models, checked by nobody",
             notes="The first ten of every stack, and the pools of python-docs-graded. Language models"
             " graded, blind to ranks, stacks and other grades; no person checked. See data/demo/README.md.",
         ),

@@ -19,7 +19,7 @@ _BEHIND: Mapping[str, tuple[str, str]] = {
     r"\bint8\b": ("int8", "an index of coarser numbers, a quarter of the size"),
     r"\bhnsw\b": ("hnsw", "an index that looks at likely neighbours only"),
     r"· hygiene\b": ("hygiene", "cleans the question before the search"),
-    r"\bK = \d": ("K", "in a name: how many candidates are fetched for a question; in a formula: the cutoff"),
+    r"\bK = \d": ("K", "in a name: candidates fetched for a question; in a formula: the cutoff"),
 }
 """Term and meaning of the words in names, before and behind the models."""
 _NAMED = 3  # Maximum models of a kind named together
