@@ -43,9 +43,9 @@ def collection() -> Collection:
         demo.collection(),
         collection_id=COLLECTION_ID,
         name="Docstrings of numpy, polars and streamlit",
-        notes="The texts of python-docs and 150 questions that language models wrote, searched by encoders and a reranker too; measured"
-        " once and shipped as results. Reader fake repeats a sentence, to try the pages of readers."
-        " See data/demo/README.md.",
+        notes="The texts of python-docs and 150 questions that language models wrote, searched by encoders"
+        " and a reranker too; measured once and shipped as results. Reader fake repeats a sentence, to try"
+        " the pages of readers. See data/demo/README.md.",
     )
 
 
