@@ -73,7 +73,7 @@ def _mean_ms(breakdown: CostBreakdown) -> str:
     if len(breakdown.lines) > 1 or breakdown.lines[0].stage not in ("machine", "gpu"):
         return ""
     used = breakdown.lines[0].units_per_query
-    return "" if used is None else f" (mean {text.ms(used * MS_PER_HOUR)}; latency is a median)"
+    return "" if used is None else f" (mean {text.ms(used * MS_PER_HOUR)})"
 
 
 def answer(view: CostView) -> str:

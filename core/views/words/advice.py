@@ -69,7 +69,7 @@ def _consider(view: View) -> Step | None:
     if found is None or first is None or first.difference < -view.decision.delta or not found.tenth:
         return None
     gives = f"{text.signed(first.difference)} {view.quality.name}"
-    return Step(f"One at {found.tenth} may be as good", f": {found.stack} ({gives})")
+    return Step(f"One may match it for {found.tenth}", f": {found.stack} ({gives})")
 
 
 def _ask(view: View) -> Step | None:

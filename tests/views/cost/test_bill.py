@@ -44,9 +44,7 @@ def test_the_answer_names_cost_volume_and_largest_stage():
         "99.9 % of it is the reranker call.",
     )
     own = cost(CostInputs(queries_per_month=1e6, cpu_ms=8.66), LIST)
-    assert words.lead(own)[0].endswith(
-        "; all of it is local machine time (mean 8.66 ms; latency is a median)."
-    )
+    assert words.lead(own)[0].endswith("; all of it is local machine time (mean 8.66 ms).")
 
 
 def test_the_bill_adds_up_and_carries_the_source_of_every_price():

@@ -131,7 +131,7 @@ def test_every_surface_says_the_same_advice_in_few_words(shipped_store: Path, li
     assert said in str(sure.blocks)
     assert said == decided.data["advice"]
     pays = decided.page("confidence", "worth measuring more").sentence
-    if not said.startswith("One at "):  # which goes before asking, whether or not that would pay
+    if not said.startswith("One may match it"):  # which goes before asking, whether or not that would pay
         assert (" questions pay: " if said.startswith("Ask ") else " questions hardly pay: ") in pays
     for name in sorted(names, key=len, reverse=True):
         said = said.replace(name, "NAME")
@@ -152,4 +152,4 @@ def test_a_stack_as_good_for_a_tenth_of_the_cost_is_considered_first(cost: float
     none = np.full(2, np.nan)
     sample = JointSample(values, np.full(values.shape, np.nan), table["cost"].to_numpy(), none, none)
     view = asking(table, Constraints(delta=0.01), sample=sample)
-    assert (advice(view) == "One at 1/10 of the cost may be as good: b (−0.001 RA-nWG@10).") == first
+    assert (advice(view) == "One may match it for 1/10 of the cost: b (−0.001 RA-nWG@10).") == first
