@@ -20,7 +20,7 @@ FILES = {
     "c,q1,final,1,b\nc,q1,pool,1,a\nc,q1,pool,2,b\nc,q3,final,1,a\n",
     "qrels": "q1 0 a 3\nq1 0 b 2\nq1 0 c 0\nq2 0 d 1\nq3 0 a 0\n",
 }
-MORE = {"sources", "answers", "perturbed", "nuggets", "facets"}
+MORE = {"sources", "answers", "perturbed", "nuggets", "facets", "filters"}
 """What files of rankings and judgements do not bring."""
 MEASURES = [Measure(name, 2) for name, info in REGISTRY.items() if not info.needs & MORE]
 
