@@ -45,6 +45,7 @@ PASSES = "A question counts once, by the median of its passes."
 SHARED = "Stages that stacks share were timed once, for all of them."
 
 
+@remembered
 def how_timed(table: pl.DataFrame, k: int) -> str:
     """Say where and how the latencies of a stack table were measured, and what a reranker cannot do.
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.filters import decoded, fields_of, kinds, parse
-from core.importers.base import LOOK_ROWS, Format, Import, Look, Options, frames_of, merged
+from core.importers.base import LOOK_ROWS, Format, Import, Look, Options, counted, frames_of, merged
 from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import READ_ERRORS, columns, kind_of, read_table
@@ -110,7 +110,9 @@ def filters_of(ids: pl.Series, given: pl.Series, lines: pl.Series, where: str, o
     read = [parse(text, place(where, line)).text for _, text, line in asked.iter_rows()]
     own = asked.select("query_id", filter=pl.Series(read, dtype=pl.String))
     own = own.with_columns(collection_id=pl.lit(options.collection_id))
-    return Import(frames=frames_of(query_filters=own))
+    free = ids.len() - own.height if own.height else 0
+    left = counted({"questions without a filter, which may see every passage": free})
+    return Import(frames=frames_of(query_filters=own), left_out=left)
 
 
 def metadata_of(ids: pl.Series, known: pl.Series, options: Options) -> Import:
