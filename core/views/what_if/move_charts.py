@@ -21,7 +21,6 @@ from core.views.words.moving import RUNS_TODAY, STEP_WORDS
 
 _POINTS = 60  # Points of a line
 _FARTHEST = 3  # A payback up to as many times later than asked is drawn
-_CENT = 0.01
 _STRIP = 0.84  # Share of the width from which stacks of unknown cost are drawn
 LOOKS: Mapping[str | None, tuple[str, str]] = {
     "none": (theme.OKABE_ITO[0], "circle"),
@@ -98,8 +97,8 @@ def by_step(view: View, rows: pl.DataFrame) -> go.Figure | None:
     )
     known = stacks.filter(~unknown)
     layout = theme.layout(x="$ once, to get there", y=view.quality.name, height=420)
-    most = max(known["x"].to_numpy().max(initial=0.0), _CENT)
-    layout["xaxis"] |= {"range": [-0.05 * most, 1.08 * most], "tickformat": "$~s"}
+    most = known["x"].to_numpy().max(initial=0.0) or 1.0  # if nothing costs anything, marks are whole dollars
+    layout["xaxis"] |= {"range": [-0.08 * most, 1.08 * most], "tickformat": "$~s"}
     if unknown.any():
         bare = {"showticklabels": False, "showgrid": False, "zeroline": False, "anchor": "y"}
         start = _STRIP if known.height else 0.2
