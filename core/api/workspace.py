@@ -18,7 +18,7 @@ from core.api.pages import Choices, Page
 from core.api.shown import Shown
 from core.api.typed import typed
 from core.decide.axes import FORMER
-from core.errors import UnknownNameError
+from core.errors import InputError, UnknownNameError
 from core.views import columns as cols
 from core.views.blocks import Answer, Block, Table
 from core.views.text import count
@@ -274,6 +274,13 @@ class Workspace(Shown):
         from core.report.gate_results import given  # noqa: PLC0415
 
         was = record_of(Path(record).expanduser())
+        of = was.question.collection
+        if of != self.name and self.name in self._snapshot().collections()["collection_id"]:
+            raise InputError(
+                f"This record is of workspace {of!r}, not of {self.name!r}.",
+                where=str(record),
+                do=f"Gate it there: workspace({of!r}).gate(…).",
+            )
         came = given(self.store, [Path(path).expanduser() for path in results], into)
         was, snapshot = was.beside_results(came), self._snapshot()
         question = asked_again(was, Question(), snapshot, ())

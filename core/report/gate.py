@@ -248,11 +248,23 @@ class Held:
 
 
 def _elsewhere(was: Recorded, asked: View, given: Given) -> pl.DataFrame:
-    """Return a finding if none of the given results is in the workspace that is judged."""
-    if given.landed(asked):
+    """Return a finding if none of the given results is judged, or those of the recorded stack are not."""
+    if not given.landed(asked):
+        reason = f"nothing of the results counts in {asked.scope.collection_id}, which is judged"
+    elif _set_apart(was, asked, given):
+        reason = "results of this stack came, but they do not compare with the rest"
+    else:
         return _rows([])
-    reason = f"nothing of the results counts in {asked.scope.collection_id}, which is judged"
     return _rows([("elsewhere", was.chosen.stack, f"results in {given.into}", reason)])
+
+
+def _set_apart(was: Recorded, asked: View, given: Given) -> bool:
+    """Return whether results under the recorded stack's name came that its numbers are not of."""
+    row, runs = today(was, asked.table), asked.snapshot.runs(asked.scope.collection_id)
+    if row is not None and asked.table["run_id"][row] in given.runs:
+        return False
+    names = {was.chosen.stack, *runs.filter(run_id=was.chosen.run_id)["label"]}
+    return not runs.filter(pl.col("run_id").is_in(given.runs), pl.col("label").is_in(names)).is_empty()
 
 
 def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collection[str]) -> Q:

@@ -10,7 +10,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+import core as clq
 from core.cli.app import app
+from core.errors import InputError
 from core.paths import ROOT
 from tests.stores import Lab
 
@@ -328,3 +330,19 @@ def test_results_bring_no_deleted_workspace_back(tmp_path):
     done = call(path, "gate", tmp_path / "r.json", "--results", file, "--into", "lab")
     assert done.exit_code == 1
     assert "The workspace lab was deleted" in done.stderr
+
+
+@pytest.mark.slow
+def test_results_of_the_recorded_stack_that_are_set_apart_never_hold(demo_store, tmp_path):
+    path = tmp_path / "store"
+    shutil.copytree(demo_store, path)
+    assert call(path, "record", tmp_path / "r.json", "--collection", "python-docs").exit_code == 0
+    stack = json.loads((tmp_path / "r.json").read_text())["chosen"]["stack"]
+    averages = tmp_path / "averages.csv"
+    averages.write_text(f'stack,RA-nWG@10,latency_ms\n"{stack}",0.1,900\n', encoding="utf-8")
+    done = call(path, "gate", tmp_path / "r.json", "--results", averages, "--into", "python-docs")
+    assert done.exit_code == 8, done.output
+    assert "they do not compare with the rest" in " ".join(done.stdout.split())
+    Lab("other").write(path)
+    with pytest.raises(InputError, match="of workspace 'python-docs', not of 'other'"):
+        clq.open(path).workspace("other").gate(tmp_path / "r.json")
