@@ -86,7 +86,6 @@ _SPELLED = {
     "reciprank": "RR",
     "map": "AP",
     "hitrate": "Success",
-    "hits": "Success",
     "err": "ERR",
     "infap": "infAP",
 }
