@@ -177,8 +177,12 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
     own += [ANSWER.name] if answered["sent"] else []
     usual = _OF_ONE if computed and _began_with_one(snapshot, scope.golden_set_id) else _USUAL
     stacks = _having(snapshot, runs, own)
+    # a few averages beside many rankings stand apart, so they have no say in the measure
+    ranked = int(runs["has_rankings"].sum())
+    most = ranked if computed and 2 * ranked >= runs.height else runs.height
     names = sorted(
-        {*own, *came}, key=lambda name: (-max(stacks.get(name, {0: 0}).values()), *_place(name, usual))
+        {*own, *came},
+        key=lambda name: (-min(most, max(stacks.get(name, {0: 0}).values())), *_place(name, usual)),
     )
     return Choices(
         runs=dict(zip(runs["name"], runs["run_id"], strict=True)),

@@ -118,3 +118,14 @@ def test_a_golden_set_that_runs_answer_comes_first(tmp_path: Path, ranked: int, 
     lab = Lab().judge(grades).judge({name: grades[name] for name in ("q0", "q1")}, "part")
     lab.run("a", final={name: ["p"] for name in list(grades)[:ranked]})
     assert next(iter(workspaces(lab.write(tmp_path / "s").read())["lab"])) == first
+
+
+@pytest.mark.parametrize("averages", [1, 2])
+def test_a_few_averages_beside_rankings_have_no_say_in_the_measure(averages: int, tmp_path: Path):
+    lab = Lab().judge({"q1": {"a": 5, "b": 3}, "q2": {"a": 4, "b": 5}})
+    for name in ("one", "two"):
+        lab.run(name, final={"q1": ["a", "b"], "q2": ["b", "a"]})
+    usual = choices(lab.write(tmp_path / "before").read(), Scope("lab", "gold")).quality
+    for place in range(averages):
+        lab.run(f"r{place}", figures=[{"measure": "nDCG", "k": 10, "value": 0.5}])
+    assert choices(lab.write(tmp_path / "after").read(), Scope("lab", "gold")).quality == usual

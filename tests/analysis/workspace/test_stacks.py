@@ -87,7 +87,9 @@ def test_demo_latency_and_cost_equal_a_naive_recomputation(demo: Snapshot):
         total = own.group_by("query_id", "repeat").agg(pl.col("ms").sum())
         medians = total.group_by("query_id").agg(pl.col("ms").median())["ms"].to_numpy()
         assert row["latency_ms"] == pytest.approx(np.median(medians))
-        assert row["latency_low"] <= row["latency_ms"] <= row["latency_high"]
+        low, high = row["latency_low"], row["latency_high"]  # withheld where a busy machine leaves too few
+        assert (low is None) == (high is None)
+        assert low is None or low <= row["latency_ms"] <= high
         assert row["latency_n"] == len(medians)
         costs = priced.filter(pl.col("run_id") == row["run_id"])["usd_per_1k"]
         assert row["cost"] == pytest.approx(costs.sum())
