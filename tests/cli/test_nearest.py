@@ -74,7 +74,7 @@ def test_a_limit_by_another_name(name: str, near: str):
     [
         ("ndcg_cut_10", "nDCG@10"), ("P_10", "P@10"), ("recall_100", "R@100"), ("map_cut_100", "AP@100"),
         ("success_5", "Success@5"), ("recall@10", "R@10"), ("mrr@10", "RR@10"), ("map@100", "AP@100"),
-        ("hit_rate@10", "Success@10"), ("hits@5", "Success@5"), ("precision@3", "P@3"),
+        ("hit_rate@10", "Success@10"), ("hitrate@5", "Success@5"), ("precision@3", "P@3"),
         ("map", "AP"), ("recip_rank", "RR"), ("recall", "R"), ("RR(rel=4)@5", None),
         ("zzz_10", None), ("", None),
     ],
