@@ -99,5 +99,5 @@ def _through(blocks: Iterable[Block]) -> Iterator[Block]:
                 yield from _through(right)
             case Tabs(folds):
                 yield from _through(folds)
-            case Fold(blocks=inside, late=False):
+            case Fold(blocks=inside) if not block.waits:
                 yield from _through(inside)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -106,16 +106,27 @@ def draw(blocks: Iterable[Block], visitor: Visitor, numbers: DeltaGenerator) -> 
 def _places(block: Block) -> Sequence[tuple[DeltaGenerator, Iterable[Block]]]:
     """Return the containers of the blocks inside a block."""
     match block:
-        case Fold(title, inside, late):
+        case Fold(title):
             # A key keeps it open when something appears or disappears above it.
-            fold = st.expander(plain(title), key=f"fold_{title}", on_change="rerun" if late else "ignore")
-            return [(fold, () if late and not fold.open else inside)]
+            place = st.expander(plain(title), key=f"fold_{title}", on_change=_tells(block.waits))
+            return [(place, opened(place.open, block))]
         case Tabs(folds):
-            tabs = st.tabs([plain(fold.title) for fold in folds])
-            return [(tab, fold.blocks) for tab, fold in zip(tabs, folds, strict=True)]
+            titles = [plain(fold.title) for fold in folds]
+            tabs = st.tabs(titles, key=f"tabs_{titles}", on_change=_tells(any(fold.waits for fold in folds)))
+            return [(tab, opened(tab.open, fold)) for tab, fold in zip(tabs, folds, strict=True)]
         case SideBySide(left, right, shares, level):
             return list(zip(st.columns(shares, vertical_alignment=level), (left, right), strict=True))
     return ()
+
+
+def _tells(waits: bool) -> Literal["rerun", "ignore"]:
+    """Return whether a container says that it was opened: what waits in it is drawn then."""
+    return "rerun" if waits else "ignore"
+
+
+def opened(opened: bool | None, fold: Fold) -> Iterable[Block]:
+    """Return what is inside of a fold, nothing as long as it waits to be opened."""
+    return () if fold.waits and not opened else fold.blocks
 
 
 def _row() -> DeltaGenerator:

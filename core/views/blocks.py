@@ -138,7 +138,12 @@ class Fold:
 
     title: str
     blocks: Iterable[Block]
-    late: bool = False  # whether a page draws it only when opened, as much would load slowly
+    late: bool | None = None  # whether a page draws it only when opened; by default if nothing in it can ask
+
+    @property
+    def waits(self) -> bool:
+        """Tell whether a page draws it only when it is opened, as whatever is drawn slows a page down."""
+        return isinstance(self.blocks, Sequence) if self.late is None else self.late
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.paths import ROOT
-from core.ui import cache
+from core.ui import cache, draw
 from core.ui.access import SETTING
 from core.views.pages import PAGES
 from tests.pages.reading import go
 from tests.pages.served import served
 
 OpenPage = Callable[..., AppTest]
+_CLOSED = draw.opened
 
 
 @pytest.fixture
@@ -27,13 +28,20 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
     """Open a page on a store, with settings in the address: ``open_page(store, "decision", k="30")``.
 
     A section of a page stands behind a slash; with ``write="none"`` as one who may only look; with
-    ``first=True`` as one who was never here.
+    ``first=True`` as one who was never here; ``folded=True`` with folds closed, not opened.
     """
     served(monkeypatch)
 
     def opened(
-        store: Path, page: str = "", *, write: str = "all", first: bool = False, **address: str | list[str]
+        store: Path,
+        page: str = "",
+        *,
+        write: str = "all",
+        first: bool = False,
+        folded: bool = False,
+        **address: str | list[str],
     ) -> AppTest:
+        monkeypatch.setattr(draw, "opened", _CLOSED if folded else lambda _, fold: fold.blocks)
         monkeypatch.setenv("CLQ_STORE", str(store))
         monkeypatch.setenv(SETTING, write)  # AppTest comes through no door, so it would be a stranger
         cache.store.clear()

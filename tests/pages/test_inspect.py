@@ -120,7 +120,7 @@ def test_a_query_is_shown_as_people_type_it(open_page: OpenPage, tmp_path: Path)
     for way in ("noise", "typo"):
         made.run(way, final={"q1": ["x", "p"]}, spec={"name": "s", "perturb": {way: 1}})
     made.write(tmp_path / "store")
-    app = open_page(tmp_path / "store", "queries")
+    app = open_page(tmp_path / "store", "queries", folded=True)
     assert_sound(app, "Queries")
     assert app.button_group(key="typed").options == ["noise 1", "typo 1"]
     app.button_group(key="typed").set_value("typo 1").run()

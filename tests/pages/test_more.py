@@ -42,3 +42,20 @@ def test_the_first_column_stays_in_sight_where_others_are_moved_past_it(
     (app.toggle[0].set_value(True) if more else app).run()
     columns = json.loads(app.dataframe[0].proto.columns)
     assert [name for name, about in columns.items() if about.get("pinned")] == stays
+
+
+def test_what_a_fold_holds_is_drawn_when_it_is_opened(open_page: OpenPage, demo_store: Path) -> None:
+    """What asks nothing waits: a closed fold's tables would slow the first visit down."""
+    app = open_page(demo_store, "cost", folded=True)
+    closed = len(app.dataframe)
+    (fold,) = [each.label for each in app.expander if each.label == "Price book list"]
+    app.session_state[f"fold_{fold}"] = True  # what a click leaves behind
+    assert len(app.run().dataframe) == closed + 1
+    assert len(open_page(demo_store, "cost").dataframe) > closed + 1
+
+
+def test_what_stands_on_a_tab_is_drawn_when_it_is_chosen(open_page: OpenPage, demo_store: Path) -> None:
+    app = open_page(demo_store, "queries", folded=True)
+    assert [tab.label for tab in app.tabs] == ["Queries", "By tag"]
+    assert [len(tab.dataframe) for tab in app.tabs] == [1, 0]
+    assert [len(tab.dataframe) for tab in open_page(demo_store, "queries").tabs] == [1, 1]

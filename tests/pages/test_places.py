@@ -21,7 +21,7 @@ from core.report.page import Said, as_file, as_json, flat, say
 from core.store import Store
 from core.ui.show import configured
 from core.ui.state import SETTINGS
-from core.views.blocks import Cards, Chart, Comparison, Fold, Table
+from core.views.blocks import Cards, Chart, Comparison, Table
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import (
     PAGES,
@@ -158,10 +158,6 @@ def assert_says_n(app: AppTest, place: str) -> None:
 def assert_same(app: AppTest, found: Said) -> None:
     """The page shows the answer, cards, tables and charts of the blocks."""
     assert unescaped(app.title[0].value) == unescaped(found.answer)
-    if closed := [block.title for block in found.blocks if isinstance(block, Fold) and block.late]:
-        for title in closed:
-            app.session_state[f"fold_{title}"] = True  # what a click leaves behind
-        app.run()
     cards = [card for block in found.blocks if isinstance(block, Cards) for card in block.cards]
     compared = [own for block in found.blocks if isinstance(block, Comparison) for _, own, _ in block.numbers]
     cards += [card for own in compared for card in own if len(own) == 2]

@@ -244,7 +244,7 @@ def closely(
         called = first, second
         yield from by_tag(view, closer, two, called)
         yield from flips(view, closer, two, setup, called)
-    yield Fold("Tests, effect sizes, all pairs", statistics(view, rows, labels, setup))
+    yield Fold("Tests, effect sizes, all pairs", statistics(view, rows, labels, setup), late=True)
     if ranked:
         yield Fold("Same passages, same order?", [Text(words.rankings(closer, view.quality.k))])
         yield Fold("Does retrieval or ordering differ?", sources(closer), late=True)
@@ -263,7 +263,7 @@ def by_tag(view: View, closer: Closer, two: Row, called: tuple[str, str]) -> Blo
     forest = charts.forest(closer.tags, labels, title, looks=looks, short=True)
     yield Chart(forest, "tags", f"Difference in {view.quality.name} on the queries of each tag")
     title = f"By tag, as a table (p adjusted over {count(closer.tags.height, 'tag')})"
-    yield Fold(title, [Table(closer.tags, cols.Rows("by_tag", "tag", *NUMBERS, more=MORE))], late=True)
+    yield Fold(title, [Table(closer.tags, cols.Rows("by_tag", "tag", *NUMBERS, more=MORE))])
 
 
 def flips(view: View, closer: Closer, two: Row, setup: Setup, called: tuple[str, str]) -> Blocks:

@@ -265,9 +265,9 @@ def one(view: View, ask: Ask, query: OneQuery, row: Row) -> Blocks:
         return
     yield Fold("Judged passages and their weights", weights(view, query), late=True)
     if not alone:
-        yield Fold("What the best order of each pool would be", of_each(query, "oracle", depth))
+        yield Fold("What the best order of each pool would be", of_each(query, "oracle", depth), late=True)
     missed = " and ".join(str(side.missed.height) for side in query.sides)
-    yield Fold(f"Relevant passages that the pool misses: {missed}", missing(query, depth))
+    yield Fold(f"Relevant passages that the pool misses: {missed}", missing(query, depth), late=True)
 
 
 def side_by_side(sides: list[Blocks]) -> Blocks:
