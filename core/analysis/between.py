@@ -148,7 +148,7 @@ def stand(book: Book, snapshot: Snapshot, queue: Queue) -> Standing | None:
 
 def _by_set(snapshot: Snapshot, contest: Contest, golden_set_id: str) -> Standing:
     """Say what the grades of a golden set decide, in the order of the draw."""
-    graded = snapshot.judgements(golden_set_id).select(*PAIR, "grade")
+    graded = snapshot.within(golden_set_id).select(*PAIR, "grade")
     rows = draw(snapshot, contest).join(graded, on=PAIR, how="left", maintain_order="left")
     items = [
         Item(place, query_id, passage_id, grade=grade, at=None if grade is None else "")
@@ -163,7 +163,7 @@ def mistakes(snapshot: Snapshot, scope: Scope, golden_set_id: str) -> Mistakes |
     if other is None:
         return None
     own, reference = (
-        snapshot.judgements(name).select(*PAIR, useful=pl.col("grade") >= USEFUL)
+        snapshot.within(name).select(*PAIR, useful=pl.col("grade") >= USEFUL)
         for name in (golden_set_id, other)
     )
     both = own.join(reference, on=PAIR, suffix="_truly")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
 from core.analysis.workspace.clusters import groups
-from core.analysis.workspace.filters import per_query, ranked_states
+from core.analysis.workspace.costs import run_totals
+from core.analysis.workspace.filters import exact_runs, per_query, ranked_states, specs
 from core.analysis.workspace.latencies import sample
 from core.analysis.workspace.query_sets import scores_by_query
 from core.analysis.workspace.view import View
 from core.filters import DECADES, Condition, Filter, decade, parse
 from core.metrics.access import FORBIDDEN
 from core.stats.means import mean_interval
+from core.store import Snapshot
 from core.store.read.access import Access
 
 ALL = "all questions with a filter"  # The row over all bins
@@ -58,8 +62,19 @@ def _selectivities(view: View, run_ids: list[str]) -> pl.DataFrame:
 
 
 def _recall(view: View, run_ids: list[str]) -> pl.DataFrame:
+    """Return the share that a search finds of what exact filtered search finds; 1 where it is that search."""
     rows = view.snapshot.signals(run_ids, signal="ann_recall")
-    return rows.group_by("run_id", "query_id").agg(recall=pl.col("value").mean())
+    rows = rows.group_by("run_id", "query_id").agg(recall=pl.col("value").mean())
+    exact = [run_id for run_id in exact_runs(view.snapshot, run_ids) if run_id not in set(rows["run_id"])]
+    every = view.snapshot.rankings(exact, stage="final").select("run_id", "query_id").unique()
+    return pl.concat([rows, every.with_columns(recall=pl.lit(1.0))])
+
+
+def ways(snapshot: Snapshot, run_ids: Sequence[str]) -> dict[str, tuple[str, bool]]:
+    """Return how each run honours filters, and whether its search is exact; unknown is as "none"."""
+    exact = exact_runs(snapshot, run_ids)
+    said = {run_id: str(spec.get("filtering", "none")) for run_id, spec in specs(snapshot, run_ids).items()}
+    return {run_id: (said[run_id], run_id in exact) for run_id in run_ids}
 
 
 def _quality(view: View, table: pl.DataFrame) -> pl.DataFrame:
@@ -84,15 +99,16 @@ def summed(view: View, rows: pl.DataFrame, by: str) -> pl.DataFrame:
         by: The column.
 
     Returns:
-        name, the column, questions, selectivity (median), quality with low, high and n, p50 (ms), recall
-        (of the exact filtered search), leak with leak_low, leak_high and leak_n, short and short_n; null =
-        unknown.
+        name, the column, questions, selectivity (median), quality with low, high and n, p50 (ms),
+        usd_per_1k, recall (of the exact filtered search), leak with leak_low, leak_high and leak_n, short and
+        short_n; null = unknown.
     """
+    spent = _costs(view, rows, by)
     made = [
-        _figures(view, part, {"name": name, by: value})
+        _figures(view, part, {"name": name, by: value, "usd_per_1k": spent.get((name, value))})
         for (name, value), part in rows.group_by("name", by, maintain_order=True)
     ]
-    numbers = ("selectivity", "quality", "low", "high", "p50", "recall", *_LEAKS)
+    numbers = ("selectivity", "quality", "low", "high", "p50", "usd_per_1k", "recall", *_LEAKS)
     counts = ("questions", "n", "leak_n", "short_n")
     schema = {
         "name": pl.String,
@@ -101,6 +117,21 @@ def summed(view: View, rows: pl.DataFrame, by: str) -> pl.DataFrame:
         **dict.fromkeys(counts, pl.Int64),
     }
     return pl.DataFrame(made, schema=schema)
+
+
+def _costs(view: View, rows: pl.DataFrame, by: str) -> dict[tuple[object, object], float | None]:
+    """Return the $ per 1,000 of the questions that share a value, by stack; of usage recorded by question."""
+    runs = view.snapshot.runs().filter(pl.col("run_id").is_in(rows["run_id"].unique().to_list()))
+    usage = view.snapshot.usage(runs["run_id"].to_list())
+    whole = usage.filter(pl.col("query_id").is_null())["run_id"].unique().to_list()
+    usage = usage.filter(~pl.col("run_id").is_in(whole))
+    names = dict(rows.select("run_id", "name").iter_rows())
+    found: dict[tuple[object, object], float | None] = {}
+    for (value,), part in rows.group_by(by):
+        own = usage.join(part.select("run_id", "query_id"), on=["run_id", "query_id"], how="semi")
+        costs = run_totals(runs, own, view.book).select("run_id", "usd_per_1k").iter_rows()
+        found |= {(names[run_id], value): None if run_id in whole else usd for run_id, usd in costs}
+    return found
 
 
 def _figures(view: View, part: pl.DataFrame, named: dict[str, object]) -> dict[str, object]:

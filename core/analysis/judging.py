@@ -199,9 +199,9 @@ def _read(
     assert measure is not None  # noqa: S101
     only = among(snapshot, scope)
     graded = evidence(snapshot, ids, golden, [measure], only=only)
-    judged = snapshot.judgements(golden).filter(pl.col("query_id").is_in(list(graded.query_ids)))
+    judged = snapshot.within(golden).filter(pl.col("query_id").is_in(list(graded.query_ids)))
     if more is not None:
-        extra = snapshot.judgements(more).filter(pl.col("query_id").is_in(list(graded.query_ids)))
+        extra = snapshot.within(more).filter(pl.col("query_id").is_in(list(graded.query_ids)))
         judged = overlaid(judged, extra)
     sign = 1.0 if quality.higher_is_better else -1.0
 

@@ -247,7 +247,7 @@ def _parts(
     asked = scores.select("run_id", "query_id").drop_nulls().unique()
     run_id = scores["run_id"][0]
     judges = snapshot.judging([run_id], scope.golden_set_id)[run_id]
-    gold = snapshot.judgements(judges).filter(pl.col("grade") >= GOLD_FROM)
+    gold = snapshot.within(judges).filter(pl.col("grade") >= GOLD_FROM)
     rankings = snapshot.rankings([run_id], stage="final").filter(pl.col("rank") <= max(ks))
     sliced = slices(rankings, gold, ks, need=need, asked=asked)
     kept = pl.col("with_gold")

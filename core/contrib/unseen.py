@@ -122,9 +122,7 @@ def usual_lists(offered: pl.DataFrame) -> list[str]:
 @cached("Comparing what the lists hold…")
 def ranked(view: View, run_ids: tuple[str, ...]) -> pl.DataFrame:
     """Return run_id, query_id, rank and grade (null = unjudged), for the judged queries that count."""
-    judged = view.snapshot.judgements(view.scope.golden_set_id or "").select(
-        "query_id", "passage_id", "grade"
-    )
+    judged = view.snapshot.within(view.scope.golden_set_id or "").select("query_id", "passage_id", "grade")
     counted = among(view.snapshot, view.scope)
     if counted is not None:
         judged = judged.filter(pl.col("query_id").is_in(list(counted)))
@@ -150,7 +148,7 @@ def unseen(
     """Estimate the number of relevant passages; None if the lists contain none."""
     listed = ranked(view, run_ids).filter(pl.col("rank") <= depth)
     asked = sorted(listed["query_id"].unique())
-    judged = view.snapshot.judgements(view.scope.golden_set_id or "")
+    judged = view.snapshot.within(view.scope.golden_set_id or "")
     known = judged.filter(pl.col("grade") >= least, pl.col("query_id").is_in(asked)).height
     good = listed.filter(pl.col("grade") >= least)
     if good.is_empty():
@@ -279,7 +277,7 @@ def is_unseen(view: View, ask: Ask) -> Blocks:
     """Yield an estimate of what the judgements miss, and its effect on the scores."""
     golden = view.scope.golden_set_id
     offered = retrievers(view) if golden else view.table.clear()
-    if offered.height < 2 or view.snapshot.judgements(golden or "").is_empty():
+    if offered.height < 2 or view.snapshot.within(golden or "").is_empty():
         yield Answer(
             "Unseen relevant passages cannot be estimated yet.",
             "It takes judgements of passages, and the rankings of two retrievers or more.",

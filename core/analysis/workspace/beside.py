@@ -78,7 +78,7 @@ def _scored(snapshot: Snapshot, among_runs: Sequence[str], scope: Scope, scorer:
     """Return a scorer's scores of answers to the judged questions, or to all if none is judged."""
     rows = scored_too(snapshot, among_runs, scope.answering, scorer, k)
     if scope.golden_set_id is not None and rows.height:
-        judged = rows.join(snapshot.judgements(scope.golden_set_id), on="query_id", how="semi")
+        judged = rows.join(snapshot.within(scope.golden_set_id), on="query_id", how="semi")
         shared = among(snapshot, scope) if judged.height else None
         rows = judged if judged.height else rows
         rows = rows if shared is None else rows.filter(pl.col("query_id").is_in(list(shared)))

@@ -95,27 +95,39 @@ def expected(snapshot: Snapshot, run_ids: Sequence[str]) -> dict[str, Mapping[st
     is every passage that the filter leaves; of a lexical stack, which returns only passages with a word of
     the question, it is then unknown, −1.
     """
-    specs = _specs(snapshot, run_ids)
-    exact = {_stack(spec): run_id for run_id, spec in specs.items() if _is_exact(spec)}
+    held = specs(snapshot, run_ids)
+    exact = {_stack(spec): run_id for run_id, spec in held.items() if _is_exact(spec)}
     found: dict[str, Mapping[str, int]] = {}
     for run_id, collection in snapshot.searched(run_ids).items():
         access = snapshot.access(collection)
         left = {} if access is None else access.left
-        twin = exact.get(_stack(specs[run_id]))
+        twin = exact.get(_stack(held[run_id]))
         if twin is not None:
             rows = snapshot.rankings([twin], stage="final").group_by("query_id").len()
             counts = dict(rows.iter_rows())
             left = {query: min(counts.get(query, 0), most) for query, most in left.items()}
-        found[run_id] = dict.fromkeys(left, -1) if twin is None and _lexical(specs[run_id]) else left
+        found[run_id] = dict.fromkeys(left, -1) if twin is None and _lexical(held[run_id]) else left
     return found
 
 
-def _specs(snapshot: Snapshot, run_ids: Sequence[str]) -> dict[str, JsonMap]:
+def specs(snapshot: Snapshot, run_ids: Sequence[str]) -> dict[str, JsonMap]:
     """Return the specifications of runs, and of all others of their collections, the oldest first."""
     runs = snapshot.runs()
     near = runs.filter(pl.col("run_id").is_in(list(run_ids)))["collection_id"].unique()
     among = runs.filter(pl.col("collection_id").is_in(near.to_list()))
     return {run_id: json.loads(spec) for run_id, spec in among.select("run_id", "spec").iter_rows()}
+
+
+def exact_runs(snapshot: Snapshot, run_ids: Sequence[str]) -> frozenset[str]:
+    """Return the runs whose search is exact among the passages that a filter allows."""
+    held = specs(snapshot, run_ids)
+    return frozenset(run_id for run_id in run_ids if _is_exact(held[run_id]) or _in_parts(held[run_id]))
+
+
+def _in_parts(spec: JsonMap) -> bool:
+    """Return whether partitions are searched exactly; weights of words are those of a partition in BM25."""
+    apart = str(spec.get("filtering")).startswith("partition")
+    return apart and not _lexical(spec) and spec.get("index", "flat") == "flat"
 
 
 def _stack(spec: JsonMap) -> str:

@@ -68,9 +68,9 @@ def auditors(snapshot: Snapshot, scope: Scope, least: int = LEAST) -> dict[str, 
         & ~pl.col("parents").list.contains(own)
         & (pl.col("judge").ne_missing(judge) | pl.lit(not judge))
     )
-    judged = snapshot.judgements(own).select(PAIR)
+    judged = snapshot.within(own).select(PAIR)
     common = {
-        name: judged.join(snapshot.judgements(name).select(PAIR), on=PAIR, how="semi").height
+        name: judged.join(snapshot.within(name).select(PAIR), on=PAIR, how="semi").height
         for name in others["golden_set_id"]
     }
     return {name: n for name, n in sorted(common.items(), key=lambda item: (-item[1], item[0])) if n >= least}
@@ -147,8 +147,8 @@ def noise(
         return None
     ranked = table.filter("has_rankings")["run_id"].to_list()
     graded = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
-    rows = snapshot.judgements(golden).join(
-        snapshot.judgements(reference).select(*PAIR, known="grade"), on=PAIR, how="left"
+    rows = snapshot.within(golden).join(
+        snapshot.within(reference).select(*PAIR, known="grade"), on=PAIR, how="left"
     )
     grade, known = (rows[name].fill_null(0).to_numpy().astype(np.int8) for name in ("grade", "known"))
     rankings = snapshot.rankings(ranked, stage="final")

@@ -277,7 +277,7 @@ def judged_everywhere(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
     sets = snapshot.golden_sets(collection_id).filter(pl.col("judgements") + pl.col("spans") > 0)
     audited = audits(snapshot, collection_id)
     judged = [
-        frozenset((*snapshot.judgements(name)["query_id"], *snapshot.spans(name)["query_id"]))
+        frozenset((*snapshot.within(name)["query_id"], *snapshot.spans(name)["query_id"]))
         for name in sets["golden_set_id"]
         if name not in audited
     ]

@@ -144,7 +144,7 @@ def scored_here(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Q
     if measure and measure.name == ANSWER.name and ranked.height:
         single = graded(snapshot, ranked["run_id"].to_list(), measure).drop_nulls("correct")
         # Answers to questions that nobody judged are averaged unchanged
-        single = single.join(snapshot.judgements(scope.golden_set_id or ""), on="query_id", how="semi")
+        single = single.join(snapshot.within(scope.golden_set_id or ""), on="query_id", how="semi")
         ranked = ranked.filter(pl.col("run_id").is_in(single["run_id"].unique().to_list()))
     return ranked
 

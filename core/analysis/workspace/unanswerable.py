@@ -26,7 +26,7 @@ def classes(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     tagged = [query for query, tags in queries.iter_rows() if any(TAGGED.search(tag) for tag in tags or ())]
     best = pl.DataFrame(schema={"query_id": pl.String, "best": pl.Int8})
     if scope.golden_set_id is not None:
-        best = snapshot.judgements(scope.golden_set_id).group_by("query_id").agg(best=pl.col("grade").max())
+        best = snapshot.within(scope.golden_set_id).group_by("query_id").agg(best=pl.col("grade").max())
     known = pl.concat(
         [best.select("query_id"), pl.DataFrame({"query_id": tagged}, schema={"query_id": pl.String})]
     )

@@ -168,13 +168,13 @@ def demo(
     # Imported here as the formats take a second to load, and no other command should wait for them.
     from core.importers.formats.published import published_batch  # noqa: PLC0415
     from core.importers.formats.published.readers import published_readers  # noqa: PLC0415
-    from core.pipeline import demo_docs  # noqa: PLC0415
+    from core.pipeline import demo_docs, demo_filters  # noqa: PLC0415
 
     tracker = Tracker(Status(name="The demo"), path=status)
     tracker.tell(stage="loading")
     workspace, names = demo_docs.shipped()
     help_desk, runs_today = demo_docs.running(workspace)
-    batches = [workspace, help_desk, published_batch(), published_readers()]
+    batches = [workspace, help_desk, demo_filters.shipped(), published_batch(), published_readers()]
     summary = "results that are shipped"
     if measure and not shipped:
         found, names, summary = _measured(context.books()["list"], tracker)

@@ -75,7 +75,7 @@ def weighable(view: View, run_id: str) -> Weighable | str:
     pool = view.snapshot.rankings([run_id], stage="pool").filter(pl.col("query_id").is_in(graded.query_ids))
     if pool.is_empty():
         return "The candidates of this run are not stored."
-    judged = view.snapshot.judgements(view.snapshot.judging([run_id], golden)[run_id])
+    judged = view.snapshot.within(view.snapshot.judging([run_id], golden)[run_id])
     keys = ["query_id", "passage_id"]
     pool = pool.join(judged.unique(keys).select(*keys, "grade"), on=keys, how="left").sort("query_id", "rank")
     trail = view.snapshot.criteria([run_id])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -13,6 +14,7 @@ from core.analysis.sides import SIDES, Closer, look_closer, sides, unpaired, usu
 from core.analysis.stack_cost import priced_by
 from core.analysis.workspace.choices import lacking
 from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.filters import per_query
 from core.analysis.workspace.reported import computed, with_queries
 from core.analysis.workspace.resolve import taken
 from core.analysis.workspace.view import View
@@ -70,6 +72,11 @@ FLIPS = cols.Rows(
     cols.score("other", "against"),
     more=(*OVERLAP, "tags note"),
 )
+FORBIDDEN = (
+    cols.count("leaked", "stack's forbidden", "Of the stack's first K, what the asker's filter forbids."),
+    cols.count("leaked_other", "against's forbidden", "The same of the stack that it is compared with."),
+)
+FILTERED = cols.Rows("flips", *FLIPS.columns, *FORBIDDEN, "filter", more=FLIPS.more)
 HOW = {
     "each": "A with every other one, or every pair. More comparisons, stricter p-values.",
     "ci": "95 % interval over queries. Student: as on the other pages. percentile and BCa: by bootstrap, "
@@ -282,7 +289,32 @@ def flips(view: View, closer: Closer, two: Row, setup: Setup, called: tuple[str,
     )
     yield SideBySide([left], [right] if right else [])
     yield Text(words.flips(rows.height, view.quality, called[1]), "caption")
-    yield Table(rows, FLIPS, click=opens(rows, two), height=213)  # fmt: skip
+    filtered = with_filters(view, rows, two)
+    table = Table(rows, FLIPS) if filtered is None else Table(filtered, FILTERED)
+    yield replace(table, click=opens(rows, two), height=213)
+
+
+def with_filters(view: View, rows: pl.DataFrame, two: Row) -> pl.DataFrame | None:
+    """Return queries with the filter of their asker and what each stack shows of the forbidden.
+
+    Returns:
+        With filter (null: the asker may see everything), leaked and leaked_other (null: no filter, not asked,
+        or unknown); None if no question has a filter.
+    """
+    access = view.snapshot.access(view.scope.collection_id)
+    if access is None:
+        return None
+    ids = dict(view.table.select("name", "run_id").iter_rows())
+    own = {name: ids[two[side]] for name, side in (("leaked", "second"), ("leaked_other", "first"))}
+    shown = per_query(view.snapshot, list(own.values()), view.quality.k)
+    asked = {query: each.text for query, each in access.filters.items()}
+    found = rows.with_columns(
+        filter=pl.col("query_id").replace_strict(asked, default=None, return_dtype=pl.String)
+    )
+    for name, run_id in own.items():
+        of_run = shown.filter(run_id=run_id).select("query_id", pl.col("leaked").cast(pl.Int64).alias(name))
+        found = found.join(of_run, on="query_id", how="left", maintain_order="left")
+    return found
 
 
 def opens(rows: pl.DataFrame, two: Row) -> Click:

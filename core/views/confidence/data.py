@@ -67,7 +67,7 @@ def judgements_per_query(view: View) -> float:
     """Return the golden set's judgements per query, to one decimal."""
     if view.scope.golden_set_id is None:
         return JUDGEMENTS
-    judged = view.snapshot.judgements(view.scope.golden_set_id)
+    judged = view.snapshot.within(view.scope.golden_set_id)
     queries = judged["query_id"].n_unique()
     return round(judged.height / queries, 1) if queries else JUDGEMENTS
 

@@ -76,7 +76,7 @@ def _asked(
     """Return questions with their passage of the highest grade (4 or 5), in the text that is searched."""
     if scope.golden_set_id is None:
         return ()
-    best = snapshot.judgements(scope.golden_set_id).filter(pl.col("grade") >= _GOOD)
+    best = snapshot.within(scope.golden_set_id).filter(pl.col("grade") >= _GOOD)
     best = best.sort("grade", "passage_id", descending=[True, False]).unique("query_id", maintain_order=True)
     searched = pl.concat_str("title", "text", separator="\n", ignore_nulls=True)
     texts = queries.join(best.select("query_id", "passage_id"), on="query_id").join(

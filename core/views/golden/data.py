@@ -89,7 +89,7 @@ def judged(snapshot: Snapshot, scope: Scope, part: Part | None = None) -> Judged
     golden, collection = scope.golden_set_id, scope.collection_id
     if part is not None:
         golden, collection = part.golden_set_id, part.collection_id
-    judgements = snapshot.judgements(golden)
+    judgements = snapshot.within(golden)
     if judgements.is_empty():
         return None
     others = soundness.others_of(snapshot, collection, golden, judgements)
@@ -133,7 +133,7 @@ def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFram
     parts = [
         _left_out(snapshot, scope, quality.measure, golden, runs.filter(pl.col("run_id").is_in(ids)))
         for golden, ids in together.items()
-        if 2 <= len(ids) <= soundness.MAX_RUNS and not snapshot.judgements(golden).is_empty()
+        if 2 <= len(ids) <= soundness.MAX_RUNS and not snapshot.within(golden).is_empty()
     ]
     rows = pl.concat(parts) if parts else pl.DataFrame(schema=schema).drop("name")
     return (
@@ -155,7 +155,7 @@ def _left_out(
     graded = evidence(
         snapshot, run_ids, scope.golden_set_id or golden_set_id, (measure,), only=among(snapshot, scope)
     )
-    counted = snapshot.judgements(golden_set_id).filter(pl.col("query_id").is_in(list(graded.query_ids)))
+    counted = snapshot.within(golden_set_id).filter(pl.col("query_id").is_in(list(graded.query_ids)))
     return soundness.leave_one_out(graded, snapshot.rankings(run_ids), counted, measure, systems)
 
 

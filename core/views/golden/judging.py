@@ -268,7 +268,7 @@ def begin_settling(book: Book, snapshot: Snapshot, first: str, second: str, *, j
     """Record a queue of the disagreements between two golden sets of a collection."""
     collection = snapshot.golden_sets().filter(golden_set_id=first)["collection_id"][0]
     judge = _named(book, snapshot, collection, judge)
-    rows = disagreements(snapshot.judgements(first), snapshot.judgements(second))
+    rows = disagreements(snapshot.within(first), snapshot.within(second))
     if rows.is_empty():
         raise InputError(f"{first} and {second} disagree on nothing.", do="Choose two others.")
     seed = token_hex(4)

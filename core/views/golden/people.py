@@ -127,7 +127,7 @@ def set_right(view: View, reference: str) -> SetRight | None:
 
 def _both(view: View, golden: str, reference: str) -> pl.DataFrame:
     """Return every passage that judge or people graded; people's grade wins, and is marked in known."""
-    judge, people = (view.snapshot.judgements(name).select(*PAIR, "grade") for name in (golden, reference))
+    judge, people = (view.snapshot.within(name).select(*PAIR, "grade") for name in (golden, reference))
     rows = judge.join(people.rename({"grade": "known"}), on=PAIR, how="full", coalesce=True)
     return rows.with_columns(judged="grade", grade=pl.coalesce("known", "grade"))
 

@@ -107,7 +107,7 @@ def others_of(
 ) -> pl.DataFrame:
     """Return the judgements of a collection's other golden sets, with the columns of this one's."""
     known = snapshot.golden_sets(collection_id, parts=True)["golden_set_id"]
-    others = [snapshot.judgements(name) for name in known if name != golden_set_id]
+    others = [snapshot.within(name) for name in known if name != golden_set_id]
     return pl.concat([judgements.clear(), *others])
 
 

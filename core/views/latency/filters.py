@@ -28,7 +28,7 @@ HOW = (
 )
 MOST = 6  # Maximum stacks shown
 FORBIDDEN_MOST = 500  # Maximum forbidden passages that are listed
-_FIGURES = ("questions selectivity recall quality low high n p50 leak leak_n short",)
+_FIGURES = ("questions selectivity recall quality low high n p50 usd_per_1k leak leak_n short",)
 _MORE = "leak_low leak_high short_n"
 BINS = cols.Rows("filters", "name", "bin", *_FIGURES, more=_MORE)
 TENANTS = cols.Rows("tenants", "name tenant passages", *_FIGURES, more=_MORE)
@@ -58,7 +58,7 @@ def filters(view: View, ask: Ask) -> Blocks:
     every = first.filter(bin=filtered.ALL).row(0, named=True)
     yield Answer(
         answer(every, view),
-        " ".join(filter(None, (details(first, view), lowest(bins), others(bins, names[0], view)))),
+        " ".join(filter(None, (lowest(bins, names[0]), details(first, view), others(bins, names[0], view)))),
         caveats={"how to read": HOW, **caveats(view, access)},
     )
     yield from _charts(view, bins.filter(pl.col("bin") != filtered.ALL), names)
@@ -81,10 +81,17 @@ def filters(view: View, ask: Ask) -> Blocks:
 
 
 def usual_names(view: View, ranked: pl.DataFrame) -> list[str]:
-    """Return the chosen stack, then the others with rankings, the best first."""
-    best = ranked.sort("quality", descending=view.quality.higher_is_better, nulls_last=True)["name"].to_list()
+    """Return the chosen stack, then the best one of each way of filtering, then the others by quality."""
+    rows = ranked.sort("quality", descending=view.quality.higher_is_better, nulls_last=True)
     chosen = None if view.decision.chosen is None else view.table["name"][view.decision.chosen]
-    return sorted(best, key=lambda name: name != chosen)[:MOST]
+    ways = filtered.ways(view.snapshot, rows["run_id"].to_list())
+    seen: set[tuple[str, bool]] = set()
+    order: list[tuple[bool, bool, int, str]] = []
+    for name, run_id in rows.select("name", "run_id").iter_rows():
+        again = ways[run_id] in seen
+        seen.add(ways[run_id])
+        order.append((name != chosen, again, len(order), name))
+    return [name for *_, name in sorted(order)][:MOST]
 
 
 def answer(row: Mapping[str, Any], view: View) -> str:
@@ -125,17 +132,29 @@ def others(bins: pl.DataFrame, first: str, view: View) -> str:
     return f"Leak@{view.quality.k} of others: {', '.join(said)}." if said else ""
 
 
-def lowest(bins: pl.DataFrame) -> str:
-    """Say which stack finds least of what exact filtered search finds, and where; "" if unknown."""
-    known = bins.filter(pl.col("bin") != filtered.ALL).drop_nulls("recall").sort("recall")
+def lowest(bins: pl.DataFrame, first: str) -> str:
+    """Say which stack finds least of what exact filtered search finds, where, and what the first keeps there.
+
+    Returns:
+        "" if unknown.
+    """
+    known = (
+        bins.filter(pl.col("bin") != filtered.ALL).drop_nulls("recall").sort("recall", maintain_order=True)
+    )
     if known.is_empty():
         return ""
     row = known.row(0, named=True)
     short = "" if row["short"] is None else f", and leaves {text.percent(row['short'])} of answers short"
-    return (
+    said = (
         f"Where filters leave {row['bin']}, {row['name']} finds {text.percent(row['recall'])} of what exact "
-        f"filtered search finds{short} (n = {row['questions']})."
+        f"filtered search finds{short} (n = {row['questions']})"
     )
+    own = known.filter(name=first, bin=row["bin"])
+    if row["name"] == first or own.is_empty():
+        return f"{said}."
+    (kept,) = own.iter_rows(named=True)
+    times = f" at {kept['p50'] / row['p50']:.2g} × the latency" if kept["p50"] and row["p50"] else ""
+    return f"{said}; {first} keeps {text.percent(kept['recall'])}{times}."
 
 
 def caveats(view: View, access: Access) -> dict[str, str]:

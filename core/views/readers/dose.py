@@ -94,7 +94,7 @@ def _held(view: View, run_id: str, golden: str, asked: pl.DataFrame) -> pl.DataF
     """Return the contents of one run's answer contexts, by query_id, mode and k."""
     ranked = view.snapshot.rankings([run_id], stage="final")
     pool = view.snapshot.rankings([run_id], stage="pool")
-    grades = view.snapshot.judgements(view.snapshot.judging([run_id], golden)[run_id])
+    grades = view.snapshot.within(view.snapshot.judging([run_id], golden)[run_id])
     judged = set(grades["query_id"])
     wanted = asked.select("query_id", "mode", "k").filter(pl.col("query_id").is_in(list(judged)))
     of = ("query_id", "rank", "passage_id")

@@ -136,7 +136,7 @@ def _harmful(view: View, ranked: pl.DataFrame) -> dict[str, float]:
     """
     if view.scope.golden_set_id is None:
         return {}
-    judged = view.snapshot.judgements(view.scope.golden_set_id)
+    judged = view.snapshot.within(view.scope.golden_set_id)
     bad = judged.filter(pl.col("grade") <= 2)
     top = ranked.filter(~pl.col("answerable"), pl.col("rank") <= view.quality.k)
     if top.join(judged, on="query_id", how="semi").is_empty():
@@ -198,7 +198,7 @@ def _gold_found(view: View, ids: list[str]) -> pl.DataFrame:
     """Return the rank of the first gold passage: run_id, query_id, first_gold."""
     if view.scope.golden_set_id is None:
         return pl.DataFrame(schema={"run_id": pl.String, "query_id": pl.String, "first_gold": pl.Int32})
-    gold = view.snapshot.judgements(view.scope.golden_set_id).filter(pl.col("grade") >= GOLD_FROM)
+    gold = view.snapshot.within(view.scope.golden_set_id).filter(pl.col("grade") >= GOLD_FROM)
     ranked = view.snapshot.rankings(ids, stage="final")
     hits = ranked.join(gold.select("query_id", "passage_id"), on=["query_id", "passage_id"], how="semi")
     return hits.group_by("run_id", "query_id").agg(first_gold=pl.col("rank").min())

@@ -110,7 +110,7 @@ def sent_to(snapshot: Snapshot, scope: Scope, run_id: str) -> pl.DataFrame:
     graded = pl.DataFrame(schema={"query_id": pl.String, "passage_id": pl.String})
     if scope.golden_set_id is not None:
         judges = snapshot.judging([run_id], scope.golden_set_id)[run_id]
-        graded = snapshot.judgements(judges).filter(pl.col("grade") >= GOLD_FROM).select(graded.columns)
+        graded = snapshot.within(judges).filter(pl.col("grade") >= GOLD_FROM).select(graded.columns)
     marked = rows.join(graded.with_columns(hit=True), on=["query_id", "passage_id"], how="left")
     known = pl.col("query_id").is_in(graded["query_id"].unique().to_list())
     gold = pl.when(known).then(pl.col("hit").fill_null(False))

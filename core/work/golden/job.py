@@ -18,6 +18,8 @@ from core.golden.pool import Ranked
 from core.importers.runs import slug
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import hashes, model_identity
+from core.pipeline.evaluate.steps import FILTERING
+from core.pipeline.index.scope import PRE
 from core.pipeline.sweep.check import chat_problems, require
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.fields import WORKSPACE
@@ -152,6 +154,8 @@ def read(
             do="Bring the passages into the store first, and name that collection.",
         )
     stacks = _searched(spec)
+    if search.filters:  # a candidate that the asker may not see would be judged for nothing
+        stacks = [Stack({FILTERING: PRE, **stack.spec}) for stack in stacks]
     job = GoldenJob(
         spec=spec,
         search=replace(search, stacks=stacks) if stacks else search,

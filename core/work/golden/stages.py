@@ -98,10 +98,24 @@ def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> Ranked:
 def pool_of(job: GoldenJob, searched: Sequence[Ranked]) -> Pool:
     """Return the pool; without any source, the passages whose grades are reused, all with one rank."""
     if job.spec.golden.pool:
-        return with_texts(fused([*searched, *job.stored]), job.texts)
+        return with_texts(_allowed(job, fused([*searched, *job.stored])), job.texts)
     held = job.grades.filter(pl.col("query_id").is_in(list(job.questions))).sort(_PAIR)
     rows = held.select(*_PAIR, rank=pl.lit(0, pl.Int32), rrf=pl.lit(0.0), sources=pl.lit(0, pl.Int32))
-    return with_texts(rows, job.texts)
+    return with_texts(_allowed(job, rows), job.texts)
+
+
+def _allowed(job: GoldenJob, pool: pl.DataFrame) -> pl.DataFrame:
+    """Return a pool without what the askers may not see: grades of it would be set aside."""
+    corpus, filters = job.search.corpora[None], job.search.filters
+    if corpus.fields is None:
+        return pool
+    masks = {asked: asked.mask(corpus.fields) for asked in set(filters) if asked is not None}
+    parts = []
+    for query, asked in zip(job.search.queries["query_id"], filters, strict=True):
+        own = pool.filter(query_id=query)
+        seen = corpus.passage_ids if asked is None else corpus.passage_ids.filter(pl.Series(masks[asked]))
+        parts.append(own.filter(pl.col("passage_id").is_in(seen.to_list())))
+    return pl.concat(parts)
 
 
 class Search:

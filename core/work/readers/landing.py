@@ -162,7 +162,7 @@ def _gold(
     sets: dict[str, dict[str, tuple[str, ...]]] = {}
     judging = snapshot.judging(run_ids, name)
     for part in set(judging.values()):
-        rows = snapshot.judgements(part).filter(pl.col("grade") >= reader.gold_from)
+        rows = snapshot.within(part).filter(pl.col("grade") >= reader.gold_from)
         rows = rows.sort("query_id", "grade", "passage_id", descending=[False, True, False])
         listed = rows.group_by("query_id", maintain_order=True).agg("passage_id")
         sets[part] = {query: tuple(passages) for query, passages in listed.iter_rows()}
@@ -178,7 +178,7 @@ def _harmful(
         return {}
     pool = snapshot.rankings([run_id], stage="pool")
     pool = snapshot.rankings([run_id], stage="final") if pool.is_empty() else pool
-    judged = snapshot.judgements(snapshot.judging([run_id], name)[run_id]).filter(pl.col("grade") <= HARMFUL)
+    judged = snapshot.within(snapshot.judging([run_id], name)[run_id]).filter(pl.col("grade") <= HARMFUL)
     keys = ["query_id", "passage_id"]
     rows = pool.join(judged.select(keys).unique(), on=keys).sort("query_id", "rank")
     listed = rows.group_by("query_id", maintain_order=True).agg("passage_id")

@@ -31,7 +31,7 @@ ASKER = {query: TENANTS[at % 4] for at, query in enumerate(QUERIES)}
 GRADES = {query: dict.fromkeys(PASSAGES[::3], 5) | dict.fromkeys(PASSAGES[1::3], 2) for query in QUERIES}
 
 
-def stored(path, ranked, *, metadata=TENANT, permission=True):
+def stored(path, ranked, *, metadata=TENANT, permission=True, grades=GRADES):
     own = CORPUS.collection_id
     frames = {
         "passage_metadata": frame(
@@ -49,7 +49,7 @@ def stored(path, ranked, *, metadata=TENANT, permission=True):
             ],
         ),
         "fields": frame("fields", [{"collection_id": own, "field": "tenant", "permission": permission}]),
-        "judgements": judgements(GRADES),
+        "judgements": judgements(grades),
         "rankings": pl.concat([rankings(name, of) for name, of in ranked.items()]),
     }
     store = Store.open(path)

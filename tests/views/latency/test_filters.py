@@ -13,6 +13,7 @@ from core.golden.book import Item
 from core.prices import PriceBook
 from core.views.ask import Given
 from core.views.blocks import Answer, Table, Text
+from core.views.compare.sections import stacks as compare
 from core.views.golden.judging import cards
 from core.views.latency.filters import filters
 from core.views.queries.one_query import one_query
@@ -83,6 +84,17 @@ def test_one_query_shows_the_filter_and_marks_what_it_forbids(view):
     assert set(side.judged.passages["passage_id"]) <= {
         name for name, tenant in TENANT.items() if tenant == "b"
     }
+
+
+def test_compare_shows_the_filter_and_counts_what_it_forbids(view):
+    blocks = list(compare.draw(view, Given({"stack": ["leaky"], "vs": ["clean"]})))
+    table = next(block for block in blocks if isinstance(block, Table) and block.name == "flips")
+    rows = {row["query_id"]: row for row in table.rows.iter_rows(named=True)}
+    assert {query: row["filter"] for query, row in rows.items()} == {
+        query: f'{{"tenant":"{tenant}"}}' for query, tenant in ASKER.items()
+    }
+    shown = {query: (row["leaked"], row["leaked_other"]) for query, row in rows.items()}
+    assert {query: of for query, of in shown.items() if any(of)} == {"q3": (0, 1), "q5": (0, 2)}
 
 
 def test_cards_say_what_the_asker_may_see(view):
