@@ -262,7 +262,7 @@ WORDS = {3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 def test_the_tour_names_what_is_there(published_store: Path):
     text = " ".join(README.read_text(encoding="utf-8").split())
     published = [*published_batch().collections, *published_readers().collections]
-    assert f"opens with {WORDS[len(published) + 2]} workspaces" in text  # and those of the demo
+    assert f"opens with {WORDS[len(published) + 3]} workspaces" in text  # and those of the demo
     limits = ["--collection", "clq-paper", "--sla-ms", "500", "--budget", "2.5"]
     decided = CliRunner().invoke(app, ["--store", str(published_store), "decide", *limits])
     let_in = re.search(r"Let in by: (SLA \d+ ms)", decided.output)
