@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from core.contrib.indexes.payload import payload_of, plain
 from core.errors import ClqError, InputError
+from core.filters import Kind
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import KEY, Engine, shared
+from core.pipeline.index.only import HELD, NotAll, Only, Test
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, numbered, secret
 from core.providers.embed import Vectors
 
@@ -36,6 +39,14 @@ _OPTIONS = (
     ),
 )  # fmt: skip
 _ROW = 60.0
+_MOST_TERMS = 65_536  # index.max_terms_count, unless it was set
+_TYPES: Mapping[Kind, str] = {
+    Kind.TEXT: "keyword",
+    Kind.NUMBER: "double",
+    Kind.DATE: "long",
+    Kind.BOOL: "keyword",
+    Kind.TEXTS: "keyword",
+}
 
 
 def _vector_bytes(dim: int, options: Options) -> float:
@@ -57,10 +68,32 @@ def _engine(name: str, title: str, package: str) -> Engine:
     )
 
 
+def _conditions(parts: Sequence[Test | NotAll]) -> list[Json]:
+    """Return conditions as queries, all of which have to match."""
+    return [
+        {"bool": {"must_not": [{"bool": {"filter": _conditions(part.parts)}}]}}
+        if isinstance(part, NotAll)
+        else _condition(part)
+        for part in parts
+    ]
+
+
+def _condition(part: Test) -> Json:
+    column, values = part.column, [plain(value) for value in part.values]
+    if part.operator not in ("in", "any", "all"):
+        return {"range": {column: {part.operator: values[0]}}}
+    if part.operator == "all":
+        return {"bool": {"filter": [{"term": {column: value}} for value in values]}}
+    blocks = [values[start : start + _MOST_TERMS] for start in range(0, len(values), _MOST_TERMS)]
+    any_of: list[Json] = [{"terms": {column: block}} for block in blocks]
+    return {"bool": {"should": any_of, "minimum_should_match": 1}} if any_of else {"match_none": {}}
+
+
 class Elasticsearch(DatabaseIndex):
     """An index of Elasticsearch."""
 
     engine = _engine("elasticsearch", "Elasticsearch", "elasticsearch")
+    selects = True
     similarities: Mapping[str, str] = {"cosine": "cosine", "ip": "max_inner_product", "l2": "l2_norm"}
 
     def _create(self, vectors: Vectors) -> None:
@@ -74,20 +107,28 @@ class Elasticsearch(DatabaseIndex):
         indices.refresh(index=self.table)
 
     def _documents(self, vectors: Vectors) -> Iterator[Json]:
-        texts = self._place.texts
+        texts, (_, fields) = self._place.texts, self._fields()
         for start, block in numbered(vectors):
             for place, row in enumerate(block, start):
+                held = payload_of(fields[place]) if fields else {}
                 text = {} if texts is None else {_TEXT: texts[place]}
                 # A zero vector has no direction, and is refused: it is nobody's neighbour.
                 vector = {_VECTOR: row.tolist()} if row.any() or self.metric != "cosine" else {}
-                yield {"_index": self.table, "_id": str(place), "_source": {**text, **vector}}
+                yield {"_index": self.table, "_id": str(place), "_source": {**text, **vector, **held}}
 
     def _mapping(self, dim: int) -> Json:
         """Return the mapping for creating an index."""
         graph = {"type": "hnsw", **self._graph}
         vector = {"type": "dense_vector", "dims": dim, "index": True, "index_options": graph}
         vector["similarity"] = self.similarities[self.metric]
-        return {"mappings": {"properties": {_VECTOR: vector, _TEXT: {"type": "text"}}}}
+        return {"mappings": {"properties": self._properties(vector)}}
+
+    def _properties(self, vector: Json) -> Json:
+        """Return the types of everything that is stored of a passage."""
+        kinds, _ = self._fields()
+        held = {f"f{number}": {"type": _TYPES[kind]} for number, kind in enumerate(kinds)}
+        listed = {HELD: {"type": "keyword"}} if kinds else {}
+        return {_VECTOR: vector, _TEXT: {"type": "text"}, **held, **listed}
 
     @property
     def _graph(self) -> dict[str, int]:
@@ -112,15 +153,24 @@ class Elasticsearch(DatabaseIndex):
         return Facts(dim, client.count(index=self.table)["count"], size["size_in_bytes"])
 
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
+        return self._asked(query, k, text, [])
+
+    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
+        """Search with filters in the request: of the graph, of the words, and of what is compared."""
+        held = [{"term": {HELD: name}} for name in only.columns]
+        return self._asked(query, k, text, [*held, *_conditions(only.parts)])
+
+    def _asked(self, query: Vectors, k: int, text: str, only: list[Json]) -> Found:
         how = self._options["search"]
         if how == BM25:
-            asked: Json = {"query": {"match": {self._text: {"query": text}}}}
+            asked: Json = {"query": self._words(text, only)}
         elif how == RRF:
-            asked = self._merged(query, k, text)
+            asked = self._merged(query, k, text, only)
         elif self._options["exact"] == "yes":
-            asked = {"query": {"script_score": self._compared(query)}}
+            compared = {"bool": {"filter": [{"exists": {"field": self._vector}}, *only]}}
+            asked = {"query": {"script_score": {"query": compared, "script": self._script(query)}}}
         else:
-            asked = self._near(query, k)
+            asked = self._near(query, k, only)
         named = self._id != _ID
         body = {**asked, "size": k, "_source": [self._id] if named else False}
         hits = self._client.search(index=self.table, body=body)["hits"]["hits"]
@@ -130,30 +180,34 @@ class Elasticsearch(DatabaseIndex):
             for hit in hits
         ]
 
-    def _knn(self, query: Vectors, k: int) -> Json:
+    def _words(self, text: str, only: list[Json]) -> Json:
+        """Return the query for the words of a text."""
+        match = {"match": {self._text: {"query": text}}}
+        return {"bool": {"must": [match], "filter": only}} if only else match
+
+    def _knn(self, query: Vectors, k: int, only: list[Json]) -> Json:
         looked_at = min(max(whole(self._options, "ef_search"), k), _MOST_LOOKED_AT)
-        return {"field": self._vector, "query_vector": query.tolist(), "k": k, "num_candidates": looked_at}
+        asked = {"field": self._vector, "query_vector": query.tolist(), "k": k, "num_candidates": looked_at}
+        return {**asked, "filter": only} if only else asked
 
-    def _near(self, query: Vectors, k: int) -> Json:
+    def _near(self, query: Vectors, k: int, only: list[Json]) -> Json:
         """Return the request for neighbours from the graph."""
-        return {"knn": self._knn(query, k)}
+        return {"knn": self._knn(query, k, only)}
 
-    def _merged(self, query: Vectors, k: int, text: str) -> Json:
+    def _merged(self, query: Vectors, k: int, text: str, only: list[Json]) -> Json:
         """Return the request for both legs, merged."""
-        match = {"standard": {"query": {"match": {self._text: {"query": text}}}}}
-        legs = [match, {"knn": self._knn(query, k)}]
+        legs = [{"standard": {"query": self._words(text, only)}}, {"knn": self._knn(query, k, only)}]
         return {"retriever": {"rrf": {"retrievers": legs, "rank_window_size": k, "rank_constant": _CONSTANT}}}
 
-    def _compared(self, query: Vectors) -> Json:
-        """Return the request that compares every vector; Elasticsearch doesn't allow negative scores."""
+    def _script(self, query: Vectors) -> Json:
+        """Return the script that compares a vector; Elasticsearch doesn't allow negative scores."""
         field = f"params.q, '{self._vector}'"  # a field's name, checked against the mapping
         source = {
             "cosine": f"(1 + cosineSimilarity({field})) / 2",
             "l2": f"1 / (1 + Math.pow(l2norm({field}), 2))",
             "ip": f"double ip = dotProduct({field}); return ip < 0 ? 1 / (1 - ip) : ip + 1",
         }[self.metric]
-        script = {"source": source, "params": {"q": query.tolist()}}
-        return {"query": {"exists": {"field": self._vector}}, "script": script}
+        return {"source": source, "params": {"q": query.tolist()}}
 
     def _score(self, hit: Json) -> float:
         """Convert an Elasticsearch score, which is never negative, to the metric's scale."""
@@ -196,26 +250,25 @@ class OpenSearch(Elasticsearch):
             "parameters": self._graph,
         }
         vector = {"type": "knn_vector", "dimension": dim, "method": method}
-        mappings = {"properties": {_VECTOR: vector, _TEXT: {"type": "text"}}}
-        return {"settings": {"index.knn": True}, "mappings": mappings}
+        return {"settings": {"index.knn": True}, "mappings": {"properties": self._properties(vector)}}
 
-    def _near(self, query: Vectors, k: int) -> Json:
+    def _near(self, query: Vectors, k: int, only: list[Json]) -> Json:
         looked_at = max(whole(self._options, "ef_search"), k)
-        asked = {"vector": query.tolist(), "k": k, "method_parameters": {"ef_search": looked_at}}
+        asked: Json = {"vector": query.tolist(), "k": k, "method_parameters": {"ef_search": looked_at}}
+        if only:
+            asked["filter"] = {"bool": {"filter": only}}
         return {"query": {"knn": {self._vector: asked}}}
 
-    def _merged(self, query: Vectors, k: int, text: str) -> Json:
-        match = {"match": {self._text: {"query": text}}}
-        legs = {"queries": [match, self._near(query, k)["query"]]}
+    def _merged(self, query: Vectors, k: int, text: str, only: list[Json]) -> Json:
+        legs = {"queries": [self._words(text, only), self._near(query, k, only)["query"]]}
         merging = {"combination": {"technique": "rrf", "rank_constant": _CONSTANT}}
         pipeline = {"phase_results_processors": [{"score-ranker-processor": merging}]}
         return {"query": {"hybrid": legs}, "search_pipeline": pipeline}
 
-    def _compared(self, query: Vectors) -> Json:
+    def _script(self, query: Vectors) -> Json:
         space = self.similarities[self.metric]
         params = {"field": self._vector, "query_value": query.tolist(), "space_type": space}
-        script = {"lang": "knn", "source": "knn_score", "params": params}
-        return {"query": {"exists": {"field": self._vector}}, "script": script}
+        return {"lang": "knn", "source": "knn_score", "params": params}
 
     def _score(self, hit: Json) -> float:
         if self.metric == "cosine" and self._options["exact"] == "yes":

@@ -1,4 +1,4 @@
-"""Payloads and their filters, for Qdrant's client and for its engine in this process."""
+"""What documents keep of the fields of their passages, and filters as Qdrant takes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INDEXED: Mapping[Kind, str] = {
 }
 
 
-def _plain(value: object) -> Any:  # noqa: ANN401 - JSON
+def plain(value: object) -> Any:  # noqa: ANN401 - JSON
     """Return a value as it is stored: yes and no as words, which the engine's binding takes for numbers."""
     return str(value).lower() if isinstance(value, bool) else value
 
@@ -30,7 +30,7 @@ def indexed(kinds: Sequence[Kind]) -> dict[str, str]:
 def payload_of(row: Sequence[object]) -> dict[str, Any]:
     """Return what is stored of a passage's fields; which of them it has, too, as an empty list is a value."""
     return {
-        **{f"f{number}": _plain(value) for number, value in enumerate(row) if value is not None},
+        **{f"f{number}": plain(value) for number, value in enumerate(row) if value is not None},
         HELD: held_by(row),
     }
 
@@ -60,7 +60,7 @@ def _conditions(models: Any, parts: Sequence[Test | NotAll]) -> list[Any]:  # no
 
 
 def _condition(models: Any, part: Test) -> Any:  # noqa: ANN401 - an optional package
-    column, values = part.column, [_plain(value) for value in part.values]
+    column, values = part.column, [plain(value) for value in part.values]
     if part.operator not in ("in", "any", "all"):
         return _between(models, column, **{part.operator: values[0]})
     if part.operator == "all":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -16,8 +17,10 @@ from core.extras import later
 from core.params import Options, whole
 from core.pipeline.index.kinds import (
     BLOCK_ROWS,
+    FILTERED,
     INDEXES,
     METRICS,
+    SAME,
     Kind,
     Training,
     blocks,
@@ -196,8 +199,10 @@ class DenseIndex:
             exact = self._exact
             hits = exact.ranked(queries, k) if scope is None else exact.among(queries, k, scope)
         else:
-            told = self._search_parameters(depth) if scope is None else self._selecting(depth, scope)
-            values, positions = self._index.search(queries, depth, params=told)
+            index, told = self._index, self._search_parameters(depth)
+            if scope is not None:
+                index, told = self._selecting(depth, scope)
+            values, positions = index.search(queries, depth, params=told)
             hits = top_k_rows(positions, values if self._sign > 0 else -values, depth)
         if self.metric != "l2":
             return hits
@@ -209,17 +214,36 @@ class DenseIndex:
             self._of_depth[depth] = self._told(depth)
         return self._of_depth.get(depth)
 
-    def _selecting(self, depth: int, scope: Scope) -> faiss.SearchParameters:
-        """Return how to search among the allowed passages only."""
+    def _selecting(self, depth: int, scope: Scope) -> tuple[faiss.Index, faiss.SearchParameters]:
+        """Return what to search, and how, among the allowed passages only.
+
+        Of what is looked at, a filter leaves its share. So that as much is found as without one, efSearch and
+        nprobe grow by the inverse of that share; and where a walk would compare more vectors (about M for
+        each that it looks at) than are allowed, the allowed ones are compared, one by one.
+        """
         if not self.selects:
             raise no_selection(self.name)
-        return self._told(depth, sel=scope.selector)
+        told, allowed = self._options, len(scope.positions)
+        if not self._kind.effort or told[FILTERED.name] == SAME:
+            return self._index, self._told(depth, sel=scope.selector)
+        looked_at = ceil(whole(told, self._kind.effort) * len(self) / allowed)
+        if self._kind.effort == "efSearch" and allowed <= looked_at * whole(told, "M"):
+            return self._vectors, faiss.SearchParameters(sel=scope.selector)
+        return self._index, self._told(depth, looked_at, sel=scope.selector)
 
-    def _told(self, depth: int, **more: faiss.IDSelector) -> faiss.SearchParameters:
+    @cached_property
+    def _vectors(self) -> faiss.Index:
+        """The vectors of a graph, which can be searched without walking it."""
+        vectors: faiss.Index = faiss.downcast_index(self._index.storage)  # type: ignore[attr-defined]
+        return vectors
+
+    def _told(
+        self, depth: int, looked_at: int | None = None, **more: faiss.IDSelector
+    ) -> faiss.SearchParameters:
         effort = self._kind.effort
         if not effort:
             return faiss.SearchParameters(**more)
-        looked_at = whole(self._options, effort)
+        looked_at = looked_at or whole(self._options, effort)
         if effort == "nprobe":
             return faiss.SearchParametersIVF(nprobe=looked_at, **more)  # type: ignore[call-arg]  # a wrong stub
         # A walk cannot return more than it visits; the stubs lack its class.

@@ -131,7 +131,7 @@ class Kind(Method):
     @property
     def searching(self) -> tuple[str, ...]:
         """Options that change the search and not the built index."""
-        return (self.effort,) if self.effort else ()
+        return (self.effort, FILTERED.name) if self.effort else ()
 
     def read(
         self, given: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
@@ -209,6 +209,12 @@ def _codes(_: int, options: Options) -> float:
     return whole(options, "m") * whole(options, "nbits") / 8
 
 
+MORE, SAME = "more", "same"
+FILTERED = Param(
+    name="filtered", default=MORE, choices=(MORE, SAME),
+    text="Looked at under a filter: more, the less it leaves, and all that it leaves where those are fewer; or"
+    " the same as without one.",
+)  # fmt: skip
 _GRAPH = (
     Param(name="M", default=32, low=2, high=512, text="Neighbours per vector."),
     Param(
@@ -221,6 +227,7 @@ _GRAPH = (
         high=100_000,
         text="Candidates looked at per search; raised to the depth asked for when that is larger.",
     ),
+    FILTERED,
 )
 _ID = 8
 """Bytes per vector for its id in a list."""
@@ -254,6 +261,7 @@ _LISTS = (
         high=1_000_000,
         text="Lists looked at per search, the nearest first; as many as there are find what flat finds.",
     ),
+    FILTERED,
 )
 _ROUNDS = Param(name="rounds", default=10, low=1, high=100, text="Rounds of learning the rotation.")
 

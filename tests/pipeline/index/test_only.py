@@ -17,6 +17,7 @@ from core.pipeline.index.only import only_of, rows_of
 from core.pipeline.index.scope import Scope, scopes_of
 from core.pipeline.ranking import top_k
 from tests.pipeline.corpora import unit_vectors
+from tests.pipeline.index.wire import ElasticServer
 
 DIM, COUNT, QUERIES, K = 16, 700, 210, 15
 VECTORS, ASKED = unit_vectors(COUNT, DIM, seed=1), unit_vectors(QUERIES, DIM, seed=2)
@@ -114,15 +115,26 @@ def test_conditions_keep_their_values_in_the_type_of_the_column():
     assert row == (["2d711642b726b04401627ca9fbac32f5"], 1_577_836_800_000_000, 1.0, True)
 
 
-REAL = ("pgvector", "lancedb folder", "qdrant folder", "qdrant-edge folder")
+REAL = (
+    "pgvector", "lancedb folder", "qdrant folder", "qdrant-edge folder",
+    "elasticsearch wire", "opensearch wire",
+)  # fmt: skip
+"""Engines; with a folder, in this process; over the wire, a local server that interprets their requests."""
 
 
 @pytest.fixture
 def address(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    pytest.importorskip(ENGINES[name.split(maxsplit=1)[0]].engine.package)
-    if name.endswith("folder"):
+    engine, _, where = name.partition(" ")
+    pytest.importorskip(ENGINES[engine].engine.package)
+    if where == "folder":
         return {}
-    monkeypatch.setenv("SOME_URL", request.getfixturevalue("postgres"))
+    if where == "wire":
+        server = request.getfixturevalue("httpserver")
+        ElasticServer(server)
+        url = server.url_for("").rstrip("/")
+    else:
+        url = request.getfixturevalue("postgres")
+    monkeypatch.setenv("SOME_URL", url)
     return {"url_env": "SOME_URL"}
 
 

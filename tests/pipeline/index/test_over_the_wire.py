@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from core.errors import InputError, ProviderError
+from core.filters import fields_of, parse
 from core.pipeline.index import (
     ENGINES,
     METRICS,
@@ -20,6 +22,7 @@ from core.pipeline.index import (
     load_index,
     make_index,
 )
+from core.pipeline.index.scope import scopes_of
 from tests.pipeline.index.test_outside import NAMES, QUERIES, VECTORS, extras, used
 from tests.pipeline.index.wire import Database, ElasticServer, QdrantServer
 
@@ -126,6 +129,25 @@ def test_words_are_searched_by_the_engine_and_merged_with_neighbours(
     found = index.search(FEW[3], 2, "word7").passages.tolist()
     assert sorted(found[: len(first)]) == sorted(first)
     assert not is_ann(name, {"search": search})
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("name", ["elasticsearch", "opensearch"])
+@pytest.mark.parametrize("options", [{"search": "bm25"}, {"search": "rrf"}, {}, {"exact": "yes"}])
+def test_a_filter_is_part_of_every_request(
+    name: str, options: dict[str, str], database: Database, tmp_path: Path
+):
+    tenants = ['a"}}', "b"]
+    fields = fields_of([{"tenant": tenants[at % 2]} for at in range(len(FEW))])
+    (seen,) = scopes_of(fields, [parse({"tenant": tenants[0]})])
+    place = Place(tmp_path, "t", texts=pl.Series(["common"] * len(FEW)), fields=fields)
+    index = make_index(name, FEW, "cosine", {"url_env": "SOME_URL", **options}, place=place)
+    assert isinstance(index, DatabaseIndex)
+    found = index.search(FEW[3], 40, "common", seen).passages
+    assert sorted(found) == list(range(0, len(FEW), 2))
+    assert "tenant" not in str(database.asked)
+    assert "}}" not in "".join(re.findall(r"'f0': '[^']*'", str(database.asked)))
+    assert len(index.search(FEW[3], 60, "common").passages) == len(FEW)
 
 
 @pytest.mark.extras

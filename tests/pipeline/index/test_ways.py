@@ -13,7 +13,7 @@ import pytest
 from core.errors import InputError
 from core.filters import Filter, Kind, fields_of, parse
 from core.paths import DATA
-from core.pipeline.index import INDEXES, DenseIndex, load_index, make_index
+from core.pipeline.index import INDEXES, DenseIndex, ann_recall, load_index, make_index, parted
 from core.pipeline.index.bm25 import Bm25Index, make_bm25
 from core.pipeline.index.partitioned import Partitioned
 from core.pipeline.index.scope import NONE, Scope, Way, filter_way, kept, partition, scopes_of
@@ -195,6 +195,41 @@ def test_kinds_select_or_say_that_they_cannot(name: str):
         assert not len(index.search(vectors[3], 10, nothing).passages)
     assert allowed[found.passages].all()
     assert found.passages[0] == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("hnsw-f32", {"M": 8, "efSearch": 16}),
+        ("hnsw-int8", {"M": 8, "efSearch": 16}),
+        ("ivf-flat", {"lists": 32, "nprobe": 6}),
+    ],
+)
+def test_a_filter_takes_no_recall_from_an_approximate_search(name: str, options: dict[str, Any]):
+    draw, count, k = np.random.default_rng(3), 6000, 10
+    vectors = draw.standard_normal((count, 16)).astype(np.float32)
+    asked = draw.standard_normal((60, 16)).astype(np.float32)
+    more = make_index(name, vectors, "l2", options)
+    plain = more.with_options({"filtered": "same"})
+    flat = make_index("int8" if "int8" in name else "flat", vectors, "l2")
+
+    def recall(index: DenseIndex, seen: Scope | None) -> float:
+        found = [
+            ann_recall(index.search(query, k, seen), flat.search(query, k, seen), k) or 0 for query in asked
+        ]
+        return float(np.mean(found))
+
+    unfiltered, lost = recall(more, None), []
+    assert 0.5 < unfiltered < 1
+    for share in (0.3, 0.1, 0.03, 0.01, 0.002):
+        allowed = draw.random(count) < share
+        seen = Scope(parse({"tenant": "a"}), allowed, {"tenant": Kind.TEXT})
+        assert recall(more, seen) >= unfiltered - 0.02, share
+        assert allowed[more.search(asked[0], k, seen).passages].all()
+        lost.append(unfiltered - recall(plain, seen))
+    assert max(lost) > 0.1
+    assert parted(name, {**options, "filtered": "same"})[1].keys() >= {"filtered"}  # one index serves both
 
 
 def test_masks_are_made_once_for_each_different_filter():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
@@ -168,15 +169,27 @@ class ElasticServer(Database):
         return sum((1.0 / (61 + rank)) * (leg > 0) for rank, leg in zip(ranks, legs, strict=True))
 
     def _scores(self, documents: list[Any], table: Json, body: Json) -> np.ndarray:
-        if "match" in body.get("query", {}):
-            ((field, told),) = body["query"]["match"].items()
-            words = told["query"].split()
-            return np.array([float(sum(w in d.get(field, "") for w in words)) for _, d in documents])
-        field, query, whole = self._asked(body)
-        told = table["mappings"]["properties"][field]
+        """Scores of documents, 0 for those that a request leaves out."""
+        mapped, query = table["mappings"]["properties"], body.get("query", {})
+        words = (query.get("bool") or {}).get("must", [query])[0]
+        if "match" in words:
+            left = (
+                matching({"bool": {"filter": query["bool"]["filter"]}}, documents, mapped)
+                if "bool" in query
+                else True
+            )
+            ((field, told),) = words["match"].items()
+            asked = told["query"].split()
+            return left * np.array([float(sum(w in d.get(field, "") for w in asked)) for _, d in documents])
+        field, vector, whole, only = self._asked(body)
+        told = mapped[field]
         space = told.get("similarity") or told["method"]["space_type"]
         how = {"cosine": "cosine", "cosinesimil": "cosine", "l2": "l2", "l2_norm": "l2"}.get(space, "ip")
-        far = values(how, np.array([d[field] for _, d in documents]), np.array(query))
+        far = values(how, np.array([d[field] for _, d in documents]), np.array(vector))
+        return matching(only, documents, mapped) * self._score(how, far, whole=whole)
+
+    @staticmethod
+    def _score(how: str, far: np.ndarray, *, whole: bool) -> np.ndarray:
         if how == "l2":
             return 1 / (1 + far**2)
         if how == "cosine":
@@ -184,17 +197,57 @@ class ElasticServer(Database):
         return np.where(far < 0, 1 / (1 - far), far + 1)
 
     @staticmethod
-    def _asked(body: Json) -> tuple[str, list[float], bool]:
-        """The field, the vector, and whether the score is that of a script of OpenSearch."""
+    def _asked(body: Json) -> tuple[str, list[float], bool, Any]:
+        """The field, the vector, whether the score is that of a script of OpenSearch, and the filter."""
         if "knn" in body:
-            return body["knn"]["field"], body["knn"]["query_vector"], False
+            knn = body["knn"]
+            return knn["field"], knn["query_vector"], False, knn.get("filter", [])
         query = body["query"]
         if "knn" in query:
             ((field, told),) = query["knn"].items()
-            return field, told["vector"], False
-        script = query["script_score"]["script"]
+            return field, told["vector"], False, told.get("filter", [])
+        script, only = query["script_score"]["script"], query["script_score"]["query"]
         if script.get("lang") == "knn":
-            return script["params"]["field"], script["params"]["query_value"], True
-        field = query["script_score"]["query"]["exists"]["field"]
+            return script["params"]["field"], script["params"]["query_value"], True, only
+        field = only["bool"]["filter"][0]["exists"]["field"]
         assert f"'{field}'" in script["source"]
-        return field, script["params"]["q"], False
+        return field, script["params"]["q"], False, only
+
+
+def matching(query: Any, documents: list[Any], mapped: Json) -> np.ndarray:
+    """Which documents a query of filters matches: a query, or a list of which all have to match."""
+    every = query if isinstance(query, list) else [query]
+    return np.array([all(_matches(one, source, mapped) for one in every) for _, source in documents])
+
+
+def _matches(query: Json, source: Json, mapped: Json) -> bool:
+    ((kind, told),) = query.items()
+    if kind == "bool":
+        assert set(told) <= {"filter", "must_not", "should", "minimum_should_match"}
+        return (
+            all(_matches(one, source, mapped) for one in told.get("filter", []))
+            and not any(_matches(one, source, mapped) for one in told.get("must_not", []))
+            and ("should" not in told or any(_matches(one, source, mapped) for one in told["should"]))
+        )
+    if kind == "match_none":
+        return False
+    if kind == "exists":
+        return source.get(told["field"]) not in (None, [])
+    ((field, asked),) = told.items()
+    if field not in mapped:
+        return False
+    read = (
+        str if mapped[field]["type"] == "keyword" else {"double": float, "long": int}[mapped[field]["type"]]
+    )
+    stored = source.get(field)
+    held = [
+        read(each) for each in (stored if isinstance(stored, list) else [] if stored is None else [stored])
+    ]
+    if kind == "range":
+        assert len(asked) == 1
+        compare = {"gte": operator.ge, "gt": operator.gt, "lte": operator.le, "lt": operator.lt}
+        ((how, bound),) = asked.items()
+        return any(compare[how](each, read(bound)) for each in held)
+    wanted = {"term": [asked], "terms": asked}[kind]
+    assert len(wanted) <= 65_536
+    return bool({read(each) for each in wanted} & set(held))
