@@ -20,6 +20,7 @@ ENTRY_POINTS: Mapping[str, Mapping[str, str]] = {
         "lancedb": "core.contrib.indexes.lancedb:LanceDb",
         "qdrant": "core.contrib.indexes.qdrant:Qdrant",
         "qdrant-edge": "core.contrib.indexes.qdrant_edge:QdrantEdge",
+        "milvus": "core.contrib.indexes.milvus:Milvus",
         "elasticsearch": "core.contrib.indexes.elastic:Elasticsearch",
         "opensearch": "core.contrib.indexes.elastic:OpenSearch",
     },

@@ -16,7 +16,7 @@ from core.errors import ClqError, InputError
 from core.filters import Kind
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
-from core.pipeline.index.only import NotAll, Only, Test, Value
+from core.pipeline.index.only import NotAll, Only, Test, literal
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered
 from core.providers.embed import Vectors
 
@@ -65,7 +65,7 @@ def _where(parts: Sequence[Test | NotAll]) -> Iterator[str]:
         if isinstance(part, NotAll):
             yield f"NOT ({' AND '.join(_where(part.parts))})"
             continue
-        values = [_literal(value) for value in part.values]
+        values = [literal(value) for value in part.values]
         if part.operator in _RANGES:
             yield f"{part.column} {_RANGES[part.operator]} {values[0]}"
         elif part.operator == "in":
@@ -76,13 +76,6 @@ def _where(parts: Sequence[Test | NotAll]) -> Iterator[str]:
                 if values
                 else str(part.operator == "all")
             )
-
-
-def _literal(value: Value) -> str:
-    """Write a digest, number, or true or false; nothing else comes here."""
-    if isinstance(value, str):
-        return f"'{int(value, 16):032x}'"
-    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 class LanceDb(DatabaseIndex):

@@ -228,7 +228,7 @@ class DenseIndex:
             return self._index, self._told(depth, sel=scope.selector)
         looked_at = ceil(whole(told, self._kind.effort) * len(self) / allowed)
         if self._kind.effort == "efSearch" and allowed <= looked_at * whole(told, "M"):
-            return self._vectors, faiss.SearchParameters(sel=scope.selector)
+            return self._vectors, faiss.SearchParameters(sel=scope.selector)  # type: ignore[call-arg]  # a wrong stub
         return self._index, self._told(depth, looked_at, sel=scope.selector)
 
     @cached_property

@@ -212,7 +212,7 @@ def _codes(_: int, options: Options) -> float:
 MORE, SAME = "more", "same"
 FILTERED = Param(
     name="filtered", default=MORE, choices=(MORE, SAME),
-    text="Looked at under a filter: more, the less it leaves, and all that it leaves where those are fewer; or"
+    text="Looked at under a filter: more, the less it leaves, and all that it leaves where that is less; or"
     " the same as without one.",
 )  # fmt: skip
 _GRAPH = (
@@ -261,7 +261,6 @@ _LISTS = (
         high=1_000_000,
         text="Lists looked at per search, the nearest first; as many as there are find what flat finds.",
     ),
-    FILTERED,
 )
 _ROUNDS = Param(name="rounds", default=10, low=1, high=100, text="Rounds of learning the rotation.")
 
@@ -325,7 +324,7 @@ KINDS = (
         text="Compares the vectors of the nearest lists, in float32 (Sivic and Zisserman, ICCV 2003).",
         make=_ivf,
         vector_bytes=lambda dim, _: 4.0 * dim + _ID,
-        options=(*_LISTS, _TRAIN),
+        options=(*_LISTS, _TRAIN, FILTERED),
         training=Training.SAMPLE,
         effort="nprobe",
     ),
@@ -334,7 +333,7 @@ KINDS = (
         text="The same lists, of codes of what a vector adds to its centroid (Jégou et al., TPAMI 2011).",
         make=_ivf_pq,
         vector_bytes=lambda dim, options: _codes(dim, options) + _ID,
-        options=(*_LISTS, *_CODES),
+        options=(*_LISTS, *_CODES, FILTERED),
         training=Training.SAMPLE,
         effort="nprobe",
     ),

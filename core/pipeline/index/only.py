@@ -86,6 +86,13 @@ def held_by(row: Sequence[object]) -> list[str]:
     return [f"f{number}" for number, value in enumerate(row) if value is not None]
 
 
+def literal(value: Value) -> str:
+    """Write a digest, number, or true or false, for engines that take no parameters; nothing else comes here."""
+    if isinstance(value, str):
+        return f"'{int(value, 16):032x}'"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
 def _stored_value(value: object) -> list[Value] | Value:
     return (
         [_stored(each) for each in value] if isinstance(value, pl.Series | list | tuple) else _stored(value)

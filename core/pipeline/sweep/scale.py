@@ -31,6 +31,8 @@ NUMBERS_PER_S: Mapping[str, float] = MappingProxyType(
         "lancedb": 5.9e4,
         "qdrant": 1e5,
         "qdrant-edge": 1.5e5,
+        "milvus": 1e5,
+        "redis": 1e5,
         "elasticsearch": 5e4,
         "opensearch": 5e4,
     }

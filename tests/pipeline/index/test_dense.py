@@ -273,7 +273,8 @@ def test_options_that_cannot_work(name: str, options: dict[str, Any], facts: dic
 
 
 def test_options_are_filled_in():
-    assert index_options("hnsw-f32", {"M": 16}) == {"M": 16, "efConstruction": 200, "efSearch": 128}
+    usual = {"efConstruction": 200, "efSearch": 128, "filtered": "more"}
+    assert index_options("hnsw-f32", {"M": 16}) == {"M": 16, **usual}
     for dim, parts in ((256, 64), (30, 6), (7, 1), (2, 1)):
         assert index_options("pq", {}, dim=dim)["m"] == parts
 

@@ -116,7 +116,7 @@ def test_conditions_keep_their_values_in_the_type_of_the_column():
 
 
 REAL = (
-    "pgvector", "lancedb folder", "qdrant folder", "qdrant-edge folder",
+    "pgvector", "lancedb folder", "qdrant folder", "qdrant-edge folder", "milvus folder",
     "elasticsearch wire", "opensearch wire",
 )  # fmt: skip
 """Engines; with a folder, in this process; over the wire, a local server that interprets their requests."""

@@ -164,7 +164,7 @@ def address(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     return {"url_env": "SOME_URL"}
 
 
-REAL = ("pgvector", "lancedb folder", "lancedb storage", "qdrant-edge folder")
+REAL = ("pgvector", "lancedb folder", "lancedb storage", "qdrant-edge folder", "milvus folder")
 everywhere = pytest.mark.parametrize("name", REAL)
 extras = [pytest.mark.extras, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -231,7 +231,7 @@ class TestReal:
     @everywhere
     def test_a_missing_table_lists_those_there_are(self, name: str, address: dict[str, str], tmp_path: Path):
         built(name, tmp_path, table="present", **address)
-        with pytest.raises(InputError, match=r"no table nowhere.*present"):
+        with pytest.raises(InputError, match=r"no (table|collection|index) nowhere.*present"):
             used(name, tmp_path, NAMES, **address, table="nowhere")
 
     @everywhere
@@ -308,7 +308,7 @@ class TestReal:
             used("pgvector", tmp_path, NAMES, url_env="SOME_URL", table="x'--")
 
 
-COLUMNS = {"pgvector": {"vector": "embedding"}, "lancedb": {"vector": "vector"}, "qdrant-edge": {}}
+COLUMNS = {"pgvector": {"vector": "embedding"}, "lancedb": {"vector": "vector"}, "qdrant-edge": {}, "milvus": {}}
 
 
 def used(name: str, tmp_path: Path, names: list[str], *, dim: int = 32, **options: Any) -> DatabaseIndex:
