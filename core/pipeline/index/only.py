@@ -87,7 +87,7 @@ def held_by(row: Sequence[object]) -> list[str]:
 
 
 def literal(value: Value) -> str:
-    """Write a digest, number, or true or false, for engines that take no parameters; nothing else comes here."""
+    """Write a digest, number or boolean for an engine that takes no parameters; nothing else comes here."""
     if isinstance(value, str):
         return f"'{int(value, 16):032x}'"
     return str(value).lower() if isinstance(value, bool) else repr(value)

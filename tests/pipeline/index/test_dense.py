@@ -250,7 +250,7 @@ def test_eight_bits_learn_from_extremes_what_they_learn_from_all():
 @pytest.mark.parametrize(
     ("name", "options", "facts", "says"),
     [
-        ("ivf", {}, {}, r"No index 'ivf'.*flat, hnsw-f32, hnsw-int8, int8, .*opq, .*pq"),
+        ("ivf", {}, {}, r"No index 'ivf'.*flat, hnsw-f32, hnsw-int8, int8, .*opq, "),
         ("flat", {"M": 8}, {}, r"No option 'M'.*Found: none"),
         ("hnsw-f32", {"m": 8}, {}, r"No option 'm'.*M, efConstruction, efSearch"),
         ("hnsw-f32", {"M": 1}, {}, r"M=1 is not allowed.*2 to 512"),

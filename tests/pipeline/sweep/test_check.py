@@ -44,7 +44,7 @@ CASES = {
         [
             "error: index of wordllama 256 d hnsw, K = 50: There is no index 'hnsw'. "
             'Did you mean "hnsw-f32"? Known: elasticsearch, flat, hnsw-f32, hnsw-int8, int8, '
-            "ivf-flat, ivf-pq, lancedb, opensearch, opq, pgvector, pq (+2 more)."
+            "ivf-flat, ivf-pq, lancedb, milvus, opensearch, opq, pgvector (+3 more)."
         ],
     ),
     "a fusion": (
@@ -91,7 +91,7 @@ CASES = {
         [
             "error: index of wordllama 256 d hnsw-f32, K = 50 · index efSerch 3: "
             "There is no option 'efSerch' of index hnsw-f32. "
-            'Did you mean "efSearch"? Known: M, efConstruction, efSearch.'
+            'Did you mean "efSearch"? Known: M, efConstruction, efSearch, filtered.'
         ],
     ),
     "parts that do not divide the dimension": (
