@@ -118,6 +118,7 @@ CONTROLS: Mapping[str, Callable[..., None]] = {
     "near misses": decision.near_misses,
     "pareto": pareto_chart,
     "held": library.held,
+    "permissions": library.permissions,
     "deleted": library.deleted,
     "export": library.export,
     "files": leaving.files,

@@ -82,11 +82,10 @@ class Filters(Format):
         if of_queries:
             given = table.taking({FILTER: FILTER})[FILTER]
             return filters_of(rows["id"], given, rows["line"], member.name, options)
-        fields = [name for name in table.rows.columns if name not in {column, "line", *_TEXTS}]
-        cells = {name: _values(table.rows[name], plain=kind not in ("jsonl", "parquet")) for name in fields}
-        known = (dict(zip(fields, of_one, strict=True)) for of_one in zip(*cells.values(), strict=True))
-        written = pl.Series([_written(of_one) for of_one in known], dtype=pl.String)
-        return metadata_of(rows["id"], written, options)
+        others = [name for name in table.rows.columns if name in {column, *_TEXTS}]
+        known = field_columns(table.rows.drop(others), plain=kind not in ("jsonl", "parquet"))
+        texts = pl.Series([written(of_one) for of_one in known], dtype=pl.String)
+        return metadata_of(rows["id"], texts, options)
 
 
 def _kind(member: Member, names: Sequence[str]) -> str | None:
@@ -123,7 +122,20 @@ def metadata_of(ids: pl.Series, known: pl.Series, options: Options) -> Import:
     return Import(frames=frames_of(passage_metadata=own))
 
 
-def _written(known: Mapping[str, object]) -> str:
+def field_columns(rows: pl.DataFrame, *, plain: bool) -> Iterator[dict[str, object]]:
+    """Yield the fields of each row of a table, a column each; the column "line" is none.
+
+    Args:
+        plain: Whether the cells are texts, as in CSV: numbers, and so on, where all of a column are.
+    """
+    fields = [name for name in rows.columns if name != "line"]
+    cells = [_values(rows[name], plain=plain) for name in fields]
+    for at in range(rows.height):
+        yield {name: of_column[at] for name, of_column in zip(fields, cells, strict=True)}
+
+
+def written(known: Mapping[str, object]) -> str:
+    """Return fields as a JSON object, without those that have no value; dates as ISO texts."""
     kept = {name: value for name, value in known.items() if value is not None}
     return json.dumps(kept, ensure_ascii=False, sort_keys=True, default=_dated)
 

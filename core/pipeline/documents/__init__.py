@@ -9,15 +9,17 @@ the pages, one blank line between them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers import Limits, Options, load
 from core.importers.formats.beir import Beir
+from core.importers.formats.filters import field_columns, written
 from core.importers.naming import roles_by
 from core.importers.read.member import Archive, Member
 from core.importers.read.source import opened
@@ -48,7 +50,15 @@ class Documents:
     """The documents as read, with notes on what was left out."""
 
     frame: pl.DataFrame  # columns of `SCHEMA`, sorted by source for files, otherwise in table order
+    # What is known of documents beside their text: source, and metadata as a JSON object of fields
+    metadata: pl.DataFrame = field(default_factory=lambda: metadata_frame({}))
     notes: tuple[str, ...] = ()  # what was left out, and remarks on the rest, as sentences
+
+
+def metadata_frame(known: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
+    """Return the fields of documents, by source, as JSON; those without any are left out."""
+    rows = [(source, written(fields)) for source, fields in known.items() if fields]
+    return pl.DataFrame(rows, schema={"source": pl.String, "metadata": pl.String}, orient="row")
 
 
 def documents_frame(sources: Sequence[str], contents: Sequence[Content]) -> pl.DataFrame:
@@ -89,15 +99,18 @@ def _holds_documents(member: Member, given: Mapping[str, str]) -> bool:
 
 def _tables(members: Sequence[Member], given: Mapping[str, str]) -> Documents:
     """Read tables of documents that belong together."""
-    frame = pl.concat([_table(member, given) for member in members])
+    read = [_table(member, given) for member in members]
+    frame, metadata = pl.concat([rows for rows, _ in read]), pl.concat([known for _, known in read])
     again = frame.filter(~pl.col("source").is_first_distinct())
     if again.height:
         raise InputError(f"The id {quoted(again['source'][0])} stands in two files.", where=members[0].name)
     empty = frame.filter(pl.col("text").str.strip_chars() == "").height
-    return Documents(frame, notes=(f"{empty} documents have no text.",) if empty else ())
+    notes = (f"{empty} documents have no text.",) if empty else ()
+    return Documents(frame, metadata, notes)
 
 
-def _table(member: Member, given: Mapping[str, str]) -> pl.DataFrame:
+def _table(member: Member, given: Mapping[str, str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the documents of a table, and what its other columns say of them."""
     kind, name = kind_of(member), member.name
     if kind is None:
         do = "Documents need a column of ids and one of texts."
@@ -118,7 +131,9 @@ def _table(member: Member, given: Mapping[str, str]) -> pl.DataFrame:
     if again.height:
         problem = f"The id {quoted(again['source'][0])} occurs twice."
         raise InputError(problem, where=place(name, again["line"][0], roles["source"]))
-    return _complete(rows.with_columns(text=texts.fill_null("")))
+    fields = field_columns(table.rows.drop(roles.values()), plain=kind not in ("jsonl", "parquet"))
+    known = metadata_frame(dict(zip(rows["source"], fields, strict=True)))
+    return _complete(rows.with_columns(text=texts.fill_null(""))), known
 
 
 def _complete(rows: pl.DataFrame) -> pl.DataFrame:
@@ -192,6 +207,7 @@ def _kind(archive: Archive, given: Mapping[str, str]) -> str:
 
 def _files(archive: Archive) -> Documents:
     contents: dict[str, Content] = {}
+    known: dict[str, Mapping[str, Any]] = {}
     left: dict[str, list[str]] = {"links or system files": list(archive.skipped)}
     notes: list[str] = []
     for member in archive.members:
@@ -210,10 +226,22 @@ def _files(archive: Archive) -> Documents:
         if blank:
             notes.append(f"{member.name}: {blank} of {len(content.pages)} pages have no text (pictures?).")
         contents[source] = replace(content, title=content.title or _name(member).stem)
+        known[source] = {**_folders(PurePosixPath(source)), **(content.fields or {})}
+        if content.fields is None:
+            notes.append(f"{member.name}: its front matter cannot be read; its fields are left out.")
     notes += [
         f"{len(names)} {reason} left out, the first {names[0]}." for reason, names in left.items() if names
     ]
-    return Documents(documents_frame([*contents], [*contents.values()]).sort("source"), tuple(notes))
+    metadata = metadata_frame(dict(sorted(known.items())))
+    return Documents(
+        documents_frame([*contents], [*contents.values()]).sort("source"), metadata, tuple(notes)
+    )
+
+
+def _folders(path: PurePosixPath) -> dict[str, Any]:
+    """Return where a document lies: its folder, and all folders from the top down to it; {} at the top."""
+    above = [str(folder) for folder in reversed(path.parents) if folder.name]
+    return {"folder": above[-1], "folders": above} if above else {}
 
 
 def _reader(member: Member) -> Reader | None:

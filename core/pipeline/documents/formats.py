@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
 
 from core.errors import InputError
 from core.importers.read.member import MIB, Member
@@ -33,6 +36,8 @@ class Content:
     title: str = ""
     headings: tuple[Heading, ...] = ()
     pages: tuple[int, ...] = ()
+    # The fields of its front matter; None = there is some, which cannot be read
+    fields: Mapping[str, Any] | None = field(default_factory=dict, hash=False)
 
 
 def storable(text: str) -> str:
@@ -74,12 +79,47 @@ def read_text(member: Member) -> Content:
 
 
 def read_markdown(member: Member) -> Content:
-    """Read a Markdown file in UTF-8 with its headings; the first of the highest level is the title."""
+    """Read a Markdown file in UTF-8: its headings, of which the first of level 1 is the title, its fields."""
     text = _decoded(member)
     headings = tuple(markdown_headings(text))
     top = min((heading.level for heading in headings), default=0)
     title = next((heading.title for heading in headings if heading.level == top), "")
-    return Content(text, title if top == 1 else "", headings)
+    return Content(text, title if top == 1 else "", headings, fields=front_matter(text))
+
+
+MATTER_CHARACTERS = 65_536  # Maximum size of front matter that is read
+
+
+def front_matter(text: str) -> dict[str, Any] | None:
+    """Return the fields between two lines ``---`` at the start of a text; None if they cannot be read.
+
+    Dates are ISO texts. References (``&a``, ``*a``), which may multiply a text without end, are not read.
+    """
+    lines = text.split("\n")
+    matter = "\n".join(lines[1 : max(_front_matter(lines) - 1, 1)])
+    if not matter.strip():
+        return {}
+    if len(matter) > MATTER_CHARACTERS:
+        return None
+    import yaml  # noqa: PLC0415 - needed for front matter only
+
+    try:
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(matter)):
+            return None
+        read = yaml.safe_load(matter)
+        if not isinstance(read, dict):
+            return None
+        named = {str(name): value for name, value in read.items() if value is not None}
+        # default: dates; what has no JSON, such as .nan or a list as a key, is refused
+        return dict(json.loads(json.dumps(named, default=_dated, allow_nan=False)))
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError):  # ValueError: also 2025-13-45
+        return None
+
+
+def _dated(value: object) -> str:
+    if isinstance(value, date):  # also times
+        return value.isoformat()
+    raise TypeError
 
 
 def _decoded(member: Member) -> str:

@@ -9,7 +9,7 @@ from itertools import chain
 
 import polars as pl
 
-from core.errors import ClqError, InputError
+from core.errors import ClqError, InputError, UnknownNameError
 from core.filters import Condition, Filter, Kind, decoded, fields_of, parse
 from core.pipeline.evaluate.job import Corpus
 from core.pipeline.evaluate.steps import FILTERING, NONE
@@ -19,6 +19,7 @@ from core.pipeline.own.config import OwnStack, own_of
 from core.pipeline.own.signature import takes_no_filter
 from core.pipeline.sweep.problems import Problem, Severity
 from core.records import JsonMap, Stack
+from core.tables import frame
 
 _LISTED = 5  # Queries named in a message
 
@@ -80,6 +81,22 @@ def filters_of(frames: Mapping[str, pl.DataFrame], queries: pl.DataFrame) -> Fil
         metadata=dict(zip(known, decoded(list(known.values())), strict=True)),
         declared={name: Kind(kind) for name, kind in declared},
     )
+
+
+def marked(frames: Mapping[str, pl.DataFrame], names: Sequence[str], collection_id: str) -> pl.DataFrame:
+    """Return what is declared of fields, with some marked as permissions: a frame of `TABLES["fields"]`.
+
+    Raises:
+        UnknownNameError: If one of the names is a field of no passage.
+    """
+    metadata = frames.get("passage_metadata")
+    known = fields_of(decoded([] if metadata is None else metadata["metadata"].to_list()))
+    for name in names:
+        if name not in known.columns:
+            raise UnknownNameError("field of passages", name, known.columns, where="filters.permission")
+    rows = [{"collection_id": collection_id, "field": name, "permission": True} for name in names]
+    others = frames.get("fields", frame("fields", []))
+    return pl.concat([others.filter(~pl.col("field").is_in(list(names))), frame("fields", rows)])
 
 
 def with_ways(stacks: Sequence[Stack], filters: Filters | None) -> list[Stack]:

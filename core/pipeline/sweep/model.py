@@ -133,6 +133,19 @@ class GoldenSource(Table):
         return self
 
 
+class FilterSource(Table):
+    """Filters made of columns of the questions, and the fields that say what an asker may see.
+
+    Attributes:
+        column: Columns of the table of questions. A question sees the passages whose field of that name has
+            its value (of a list one of its values), and that its column `filter` leaves.
+        permission: Fields of passages that are permissions: a stack that leaks is not shipped.
+    """
+
+    column: Many[Named] = ()
+    permission: Many[Named] = ()
+
+
 class Axes(Table):
     """Values to combine. An axis that does not concern a mode does not multiply it.
 
@@ -299,6 +312,7 @@ class SweepSpec(Table):
         collection: What is searched.
         queries: What is asked.
         golden_set: How answers are graded; None = judgements that come with the collection.
+        filters: Filters made of columns of the questions, and which fields are permissions.
         axes: Values to combine; several blocks are expanded one after the other.
         search: How axes of the method "search" are searched.
         baseline: Where one-factor starts; by default the first value of every axis.
@@ -319,6 +333,7 @@ class SweepSpec(Table):
     collection: Annotated[CollectionSource, Under("path")]
     queries: Annotated[QuerySource, Under("path")] = QuerySource()
     golden_set: Annotated[GoldenSource, Under("path")] | None = None
+    filters: Annotated[FilterSource, Under("column")] = FilterSource()
     axes: Many[Axes] = ()
     search: Search = Search()
     baseline: Point = Point()

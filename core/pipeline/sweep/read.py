@@ -12,6 +12,8 @@ from functools import cached_property
 import polars as pl
 
 from core.errors import InputError
+from core.filters import decoded, fields_of, kinds
+from core.importers.read.text import shown
 from core.pipeline.anchors import Derived, anchor, judged
 from core.pipeline.chunk import Chunked, chunk
 from core.pipeline.chunk.methods import is_late
@@ -24,7 +26,7 @@ from core.pipeline.query.perturb import NAMES
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.fields import TaskShare
-from core.pipeline.sweep.filters import Filters, filters_of, own_problems, way_problems, with_ways
+from core.pipeline.sweep.filters import Filters, filters_of, marked, own_problems, way_problems, with_ways
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.model import GoldenSource, Latency, SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity
@@ -110,6 +112,10 @@ def read_job(
         resources={task: _share(getattr(spec.resources, task) or spec.resources) for task in TASKS},
     )
     notes = documents.notes if documents is not None else ()
+    if filters is not None and documents is not None and documents.metadata.height:
+        said = kinds(fields_of(decoded(documents.metadata["metadata"])))
+        listed = ", ".join(f"{shown(name, 40)} ({kind.value})" for name, kind in said.items())
+        notes += (f"Fields of documents: {listed}.",)
     return job, [*problems, *(Problem("collection", note, "", Severity.WARNING) for note in notes), *lost]
 
 
@@ -181,7 +187,24 @@ class _Material:
         return pl.concat([frame("chunks", []), *chunks])
 
     def filters(self, queries: pl.DataFrame) -> Filters | None:
-        """Return the filters of the questions, or None if they have none."""
+        """Return the filters of the questions, or None if they have none.
+
+        Raises:
+            InputError: If the collection is stored, whose filters and permissions the store has.
+            UnknownNameError: If a permission is a field of no passage.
+        """
+        asked = self._spec.filters
+        if (asked.column and self._spec.queries.path is None) or (
+            asked.permission and self._spec.collection.stored is not None
+        ):
+            found = (
+                "Filters are made of columns of a file of questions, permissions of a collection in files."
+            )
+            do = "Name both as paths, or import the filters, and mark permissions on page Library."
+            raise InputError(found, where="filters", do=do)
+        if asked.permission:
+            own = marked(self._frames, asked.permission, self.collection.collection_id)
+            self._frames["fields"] = own
         return filters_of(self._frames, queries)
 
     def filtered(self, corpora: Mapping[str | None, Corpus], filters: Filters) -> dict[str | None, Corpus]:
@@ -231,7 +254,8 @@ class _Material:
         source = self._spec.queries
         if source.path is not None:
             where = (source.path, self.collection.collection_id, source.columns)
-            queries, filters = read_queries(*where), read_filters(*where)
+            queries = read_queries(*where)
+            filters = read_filters(*where, equal=self._spec.filters.column)
             self._frames |= {} if filters is None else {"query_filters": filters}
         elif (known := self._frames.get("queries")) is not None and known.height:
             queries = known

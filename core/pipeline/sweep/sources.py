@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import polars as pl
 
-from core.errors import InputError
+from core.errors import InputError, UnknownNameError
+from core.filters import parse
 from core.importers import Import, Limits, Options, load, preview
 from core.importers.formats.beir import Beir, SplitsError
-from core.importers.formats.filters import FILTER, filters_of
+from core.importers.formats.filters import FILTER, field_columns, filters_of, written
 from core.importers.naming import roles_by
 from core.importers.read.member import Member
 from core.importers.read.source import opened
 from core.importers.read.tabular import kind_of, read_table
-from core.importers.read.text import no_column, shown
+from core.importers.read.text import no_column, place, shown
 from core.importers.runs import slug
 from core.pipeline.anchors import holds_spans, read_spans
 from core.pipeline.documents import READERS, Documents, read_documents
@@ -88,7 +90,9 @@ def read_collection(
         tokenizer=pl.lit(None, pl.String),
         source="source",
     )
-    return Batch(collections=(collection,), frames={"passages": rows}), documents
+    known = documents.metadata.select(collection_id=pl.lit(own), passage_id="source", metadata="metadata")
+    frames = {"passages": rows, **({"passage_metadata": known} if known.height else {})}
+    return Batch(collections=(collection,), frames=frames), documents
 
 
 def read_source_documents(source: CollectionSource) -> Documents:
@@ -177,25 +181,59 @@ def read_queries(path: Path, collection_id: str, columns: Mapping[str, str] | No
 
 
 def read_filters(
-    path: Path, collection_id: str, columns: Mapping[str, str] | None = None
+    path: Path, collection_id: str, columns: Mapping[str, str] | None = None, equal: Sequence[str] = ()
 ) -> pl.DataFrame | None:
-    """Return the filters of a file of questions, from its column `filter`; None if it has no such column.
+    """Return the filters of a file of questions, from its column `filter` and others; None if it has neither.
+
+    Args:
+        equal: Columns whose value the passages' field of the same name is to have.
 
     Raises:
-        InputError: A filter cannot be read; the message names its line.
+        UnknownNameError: If one of `equal` is no column.
+        InputError: A filter cannot be read, or a question has no value there; the message names its line.
     """
     with opened([path], Limits()) as (archive,):
         member = archive.members[0]
         kind = kind_of(member)
         table = None if kind is None else read_table(member, kind)
-        if table is None or FILTER not in table.rows.columns:
+        held = [] if table is None else [name for name in table.rows.columns if name != "line"]
+        for name in equal:
+            if name not in held:
+                raise UnknownNameError("column of the questions", name, held, where="filters.column")
+        if table is None or (FILTER not in held and not equal):
             return None
         roles = roles_by(table.rows.columns, columns or {}, ROLES, member.name)
-        rows = table.taking({"query_id": roles["query_id"], FILTER: FILTER})
-    given = (rows["query_id"], rows[FILTER], rows["line"])
-    read = filters_of(*given, where=member.name, options=Options(collection_id=collection_id))
+        taken = {"query_id": roles["query_id"], **({FILTER: FILTER} if FILTER in held else {})}
+        rows = table.taking(taken)
+        given = rows[FILTER] if FILTER in held else pl.Series([None] * rows.height, dtype=pl.String)
+        if equal:
+            cells = field_columns(table.rows.select(equal), plain=kind not in ("jsonl", "parquet"))
+            lines = (place(member.name, line) for line in rows["line"])
+            made = [_also(text, asked, line) for text, asked, line in zip(given, cells, lines, strict=True)]
+            given = pl.Series(made, dtype=pl.String)
+    options = Options(collection_id=collection_id)
+    read = filters_of(rows["query_id"], given, rows["line"], where=member.name, options=options)
     found = read.frames.get("query_filters")
     return None if found is None else found.lazy().collect()
+
+
+def _also(text: str | None, asked: Mapping[str, object], where: str) -> str:
+    """Return a filter as JSON that also asks fields for values."""
+    lacking = next((name for name, value in asked.items() if value in (None, "", [])), None)
+    if lacking is not None:
+        found = f"The question has no {lacking}, so that it would see every passage."
+        raise InputError(
+            found, where=where, do="Give it a value, or a filter {} in a file without the column."
+        )
+    more = json.loads(written(asked))
+    if text is None:
+        return json.dumps(more)
+    own = json.loads(parse(text, where).text)
+    twice = next((name for name in more if name in own), None)
+    if twice is not None:
+        found = f"Both the filter and the column ask for {twice}."
+        raise InputError(found, where=where, do="Keep one.")
+    return json.dumps({**own, **more})
 
 
 def chosen(queries: pl.DataFrame, judged: pl.DataFrame | None, limit: int | None, seed: int) -> pl.DataFrame:

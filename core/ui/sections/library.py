@@ -16,7 +16,7 @@ from core.store import Kind, Snapshot
 from core.ui import access, cache, show
 from core.ui.shell import show_error
 from core.views.blocks import Table
-from core.views.library import data
+from core.views.library import data, fields
 from core.views.library.data import NAMES, goes_along
 from core.views.text import count, plain
 
@@ -90,6 +90,30 @@ def act(change: Any, kind: Kind, ids: Sequence[str]) -> None:
         tables = [f"table_{name}{end}" for name in NAMES for end in ("", "_deleted")]
         for key in ("runs", *tables):
             st.session_state.pop(key, None)
+
+
+def permissions(*, snapshot: Snapshot, collection_id: str, rows: pl.DataFrame) -> None:
+    """Draw the choice of fields that are permissions, and the button that stores it."""
+    if reason := forbidden(snapshot):
+        st.caption(reason)
+        return
+    now = rows.filter(permission=fields.YES)["field"].to_list()
+    key = f"permissions_{collection_id}_{snapshot.revision}"  # what was stored is what is offered
+    picked = st.multiselect("Permissions", rows["field"].to_list(), default=now, key=key, width=480)
+    st.button(
+        "Store",
+        icon=":material/lock:",
+        disabled=set(picked) == set(now),
+        key="permissions_store",
+        on_click=marked,
+        args=(collection_id, picked),
+        help="One revision; choose again to undo it. Earlier revisions keep what they had.",
+    )
+
+
+def marked(collection_id: str, names: Sequence[str]) -> None:
+    """Store which fields are permissions."""
+    access.act(fields.mark, cache.store(), collection_id, names)
 
 
 def deleted(*, snapshot: Snapshot, kind: Kind, table: Table) -> None:

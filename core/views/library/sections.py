@@ -13,6 +13,7 @@ from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Control, Fold, Section, Table, Tabs, Text, Way
 from core.views.library import data
+from core.views.library.fields import FIELDS, fields
 
 TITLES: Mapping[str, Kind] = {"Runs": "run", "Collections": "collection", "Golden sets": "golden_set"}
 TABLES: Mapping[Kind, cols.Rows] = {
@@ -62,6 +63,7 @@ def draw(place: Place, ask: Ask) -> Blocks:
         return
     yield Tabs((
         Fold("In the store", held(place, ask)),
+        Fold("Fields", of_passages(place)),
         Fold("Deleted", deleted(place)),
         Fold("Download", download(place)),
         Fold("History", history(place)),
@@ -84,6 +86,19 @@ def held(place: Place, ask: Ask) -> Blocks:
         yield Text(f"No {title.lower()} are here.")
         return
     yield _ticked("held", place, TITLES[title], rows, TITLES[title])
+
+
+def of_passages(place: Place) -> Blocks:
+    """Yield the fields of the open collection's passages, and the form that marks permissions."""
+    collection = place.scope.collection_id
+    rows = fields(place.snapshot, collection)
+    if rows.is_empty():
+        yield Text(f"No metadata of passages of {collection} is here.")
+        return
+    words = "What filters may ask about. A stack that shows what a permission forbids is not shipped."
+    yield Text(words, "caption")
+    yield Table(rows, FIELDS)
+    yield Control("permissions", {"snapshot": place.snapshot, "collection_id": collection, "rows": rows})
 
 
 def deleted(place: Place) -> Blocks:

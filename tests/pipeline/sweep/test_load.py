@@ -138,8 +138,8 @@ REFUSED = {
     "unknown section": (
         HEAD + "[latencies]\n",
         "s.toml:2, latencies: There is no key 'latencies' here. "
-        'Did you mean "latency"? Known: axes, baseline, budget, collection, golden_set, incumbent, latency, '
-        "models, name, preset, queries, reader (+3 more).",
+        'Did you mean "latency"? Known: axes, baseline, budget, collection, filters, golden_set, incumbent, '
+        "latency, models, name, preset, queries (+4 more).",
     ),
     "unknown value": (
         HEAD + '[axes]\n# a comment\nmode = ["dense", "hybrd"]\n',
