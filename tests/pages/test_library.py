@@ -5,6 +5,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.store import Store
+from tests.analysis.workspace.test_filters import CLEAN, stored
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import assert_sound, everything
 from tests.stores import Lab
@@ -165,3 +166,18 @@ def test_a_published_table_is_shown_whole(open_page: OpenPage, published_store: 
     heading = json.loads(table.proto.columns)["value"]
     assert heading["label"] == "value, in the metric's unit"
     assert "value of clq_diagnostics.csv" in heading["help"]
+
+
+@pytest.mark.slow
+def test_permissions_are_marked_on_the_page_and_unmarked_again(open_page: OpenPage, tmp_path: Path):
+    path = tmp_path / "store"
+    stored(path, {"clean": CLEAN}, permission=False)
+    for wanted, marked in ((["tenant"], {"tenant"}), ([], frozenset())):
+        app = open_page(path, "library")
+        (choice,) = [each for each in app.multiselect if each.label == "Permissions"]
+        choice.set_value(wanted).run()
+        app.button("permissions_store").click().run()
+        assert not app.exception
+        assert f"{len(wanted)} permission" in everything(app)
+        assert Store.open(path).read().access("corpus").permissions == marked
+    assert Store.open(path).read().revision == 3

@@ -91,9 +91,10 @@ def held(place: Place, ask: Ask) -> Blocks:
 def of_passages(place: Place) -> Blocks:
     """Yield the fields of the open collection's passages, and the form that marks permissions."""
     collection = place.scope.collection_id
-    rows = fields(place.snapshot, collection)
+    there = collection in set(place.snapshot.collections()["collection_id"])
+    rows = fields(place.snapshot, collection) if there else FIELDS.frame()
     if rows.is_empty():
-        yield Text(f"No metadata of passages of {collection} is here.")
+        yield Text("No passage of this workspace has metadata.")
         return
     words = "What filters may ask about. A stack that shows what a permission forbids is not shipped."
     yield Text(words, "caption")
