@@ -273,7 +273,7 @@ def test_databases_filter_in_a_sweep(
 ):
     pytest.importorskip(ENGINES[name].engine.package)
     beir(tmp_path)
-    # The graph of Milvus Lite finds two of the smallest tenant's four passages, so that it is asked to be exact.
+    # Exact, as the graph of Milvus Lite finds two of the smallest tenant's four passages.
     kind = f'{{kind = "{name}"{EXACT.get(name, "")}}}'
     if not ENGINES[name].engine.folder:
         monkeypatch.setenv("SOME_URL", request.getfixturevalue(SERVER[name]))
