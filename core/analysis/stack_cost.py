@@ -229,4 +229,4 @@ def idle(bill: pl.DataFrame) -> str:
 
 def idle_words(usd_per_hour: float) -> str:
     """Say that idle time is in no bill, and what machines of this hourly price cost all month."""
-    return f"{IDLE}; one machine all month {usd(usd_per_hour * HOURS)}" if usd_per_hour else IDLE
+    return f"{IDLE}; a machine costs {usd(usd_per_hour * HOURS)} monthly" if usd_per_hour else IDLE

@@ -136,15 +136,16 @@ JITTER_MS = 75.0  # Differences below this are noise if nothing else is known (C
 SHARE = 0.95  # Percentile of the differences between passes that serves as jitter
 
 
-def pass_differences(timings: pl.DataFrame) -> pl.DataFrame:
+def pass_differences(timings: pl.DataFrame, percentile: str = "p50") -> pl.DataFrame:
     """Return the difference between the medians of two passes of a stack, for every pair.
 
     Args:
         timings: run_id, stage, query_id, repeat, ms, as returned by `latency.per_repeat`; only the
             totals are used. A query that a pass of its run lacks does not count.
+        percentile: What is compared instead of the median: p95, p99 or mean.
 
     Returns:
-        run_id, ms: the absolute difference of the p50 over queries, a row per pair of passes of a run; none
+        run_id, ms: the absolute difference over queries, a row per pair of passes of a run; none
         for a run with one pass.
     """
     totals = timings.filter(pl.col("stage") == TOTAL)
@@ -152,7 +153,9 @@ def pass_differences(timings: pl.DataFrame) -> pl.DataFrame:
     whole = totals.join(passes, on="run_id").filter(
         pl.col("repeat").n_unique().over("run_id", "query_id") == pl.col("passes")
     )
-    medians = whole.group_by("run_id", "repeat").agg(pl.col("ms").median())
+    ms = pl.col("ms")
+    middle = ms.mean() if percentile == "mean" else ms.quantile(float(percentile[1:]) / 100, "linear")
+    medians = whole.group_by("run_id", "repeat").agg(middle)
     return (
         medians.join(medians, on="run_id", suffix="_other")
         .filter(pl.col("repeat") < pl.col("repeat_other"))

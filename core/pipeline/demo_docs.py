@@ -57,7 +57,7 @@ def golden_sets() -> tuple[GoldenSet, GoldenSet]:
             golden_set_id=GOLDEN_SET_ID,
             collection_id=COLLECTION_ID,
             name="Search in Python documentation, graded",
-            judge="language models, checked by nobody",
+            judge="language models, which wrote the queries too, checked by nobody",
             notes="The first ten of every stack, and the pools of python-docs-graded. Language models"
             " graded, blind to ranks, stacks and other grades; no person checked. See data/demo/README.md.",
         ),

@@ -28,15 +28,17 @@ from core.report.words import question
 from core.store import Snapshot
 from core.views.confidence.hold import shares
 from core.views.decision import words as decision_words
+from core.views.decision.sections import rented_words
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere
 from core.views.words import moving
 from core.views.words import verdict as standing
-from core.views.words.advice import advice
-from core.views.words.choice import meaning
-from core.views.words.facts import if_judged, nearest_rival, record, soundness
+from core.views.words.advice import advice, objection
+from core.views.words.choice import decided_by, meaning
+from core.views.words.facts import if_judged, record, soundness
 from core.views.words.late import slow
+from core.views.words.lead import nearest_rival
 from core.views.words.users import hurts
 
 FORMAT = "clq-explorer/decision-record"
@@ -98,7 +100,8 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
     """Return the decision itself, and its inputs: the output of `decide --format json`.
 
     Returns:
-        The result of `facts.record`, with verdict, doubt (the objection to shipping), advice, stay_or_switch
+        The result of `facts.record`, with verdict, doubt (what speaks against shipping), advice, objection
+        (the advice, if it speaks against shipping and no offered stack says it), stay_or_switch
         (None if no stack is marked), collection, golden_set, prices, seed, resamples and revision.
     """
     decision = record(verdict.table, view, chances=verdict.chances)
@@ -107,6 +110,7 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
         "verdict": standing.verdict(view),
         "doubt": standing.doubt(view) or None,
         "advice": advice(view) or None,
+        "objection": objection(view) or None,
         "stay_or_switch": moving.told(view),
         "collection": view.scope.collection_id,
         "golden_set": view.scope.golden_set_id,
@@ -173,6 +177,9 @@ def record_data(
             for sign in soundness(chosen, rival, view.quality, verdict.paired)
         ],
         "pgs_if_judged": if_judged(view),
+        "savings_in_words": rented_words(view) or None,
+        "rule_in_words": decided_by(verdict.decision) or None,
+        "lead_in_words": " ".join(filter(None, decision_words.lead_words(view))) or None,
         "hurts_users": [hurt.data for hurt in view.once(hurts)],
         "slow": late,
         "slow_in_words": decision_words.late_words(view) or None,

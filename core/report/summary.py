@@ -20,7 +20,7 @@ from core.axes import Spec
 from core.decide.axes import LIMITS
 from core.report.tables import STACKS, WORDS, Data, costs, counted, priced, said_in, waiting, written_as
 from core.views import text
-from core.views.words.advice import FINE, JUDGE
+from core.views.words.advice import JUDGE
 from core.views.words.facts import SURE
 from core.views.words.near import gain_words, least_first, way_in
 from core.views.words.parts import explained
@@ -40,8 +40,8 @@ MEASURED: Mapping[str, str] = {
     "Harm": "{share} of its first {k} results could mislead",
     "HarmUpper": "at most {share} of its first {k} results could mislead",
     "Hole": "{share} of its first {k} results are not judged",
-    "Hit": "for {share} of the questions its first {k} results hold everything good",
-    "Success": "for {share} of the questions its first {k} results hold something relevant",
+    "Hit": "for {share} of the queries its first {k} results hold everything good",
+    "Success": "for {share} of the queries its first {k} results hold something relevant",
     "nDCG": "its first {k} results are worth {share} of the best possible order",
     "RR": "its first relevant result scores {score}, where 1 is always on top",
     "Answer": "answers from its first {k} results score {score}, where 1 is best",
@@ -151,8 +151,8 @@ def _sure(data: Data, view: View) -> str:
     if chance is None:
         return f"How sure this is, is unknown; {first.what if first else 'nothing close by'} could change it."
     sure = f"It is {good_enough(view.decision)} with {_chance(chance)} probability"
-    if data["advice"] not in (None, *FINE):
-        return f"{sure}. {data['advice']}"
+    if data["objection"]:
+        return f"{sure}. {data['objection']}"
     return f"{sure}; {first.what if first else 'nothing close by'} could change it."
 
 
@@ -230,8 +230,9 @@ def _numbers(data: Data) -> Iterator[_Change]:
             winner = "it is" if turn["winner"] == turn["stack"] else f"{turn['winner']} is"
             chosen = f"{winner} chosen{_within(data, turn['winner'])}"
             alike = ", which is as good today" if harmless(turn) else ""
-            other = f"A {word} of {then} instead of {now} for {turn['stack']}: then {chosen}{alike}."
-            yield _Change(f"a {word} of {then} instead of {now} for {turn['stack']}", other)
+            own = bool(data["chosen"]) and turn["stack"] == data["chosen"]["stack"]
+            moved = f"a {word} of {then} instead of {now}" + (" for it" if own else f" for {turn['stack']}")
+            yield _Change(moved, f"{moved[:1].upper()}{moved[1:]}: then {chosen}{alike}.")
             if not alike:
                 return
 
@@ -263,9 +264,9 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "stack": "one way to search: its parts and their settings",
         **explained(_named(data, view)),
         **_measure(view.quality),
-        "n": "how many questions the figure is a mean of",
-        "95 % interval": "95 of 100 such intervals hold the figure of all such questions",
-        "expected": "what new questions should give, and its interval; a winner was partly lucky",
+        "n": "how many queries the figure is a mean of",
+        "95 % interval": "95 of 100 such intervals hold the figure of all such queries",
+        "expected": "estimate for new queries, drawn towards the mean of all stacks",
         on: _TYPICAL[on],
         "PGS": f"probability of good selection: {good} in so many simulated repeats",
         "judging": "grading how useful a result is; what nobody graded counts as useless",

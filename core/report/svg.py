@@ -341,7 +341,11 @@ def _mark(trace: _Any, place: int, at: tuple[float, float], said: str = "") -> s
     hollow = symbol.endswith("-open") or symbol == "x"
     shape = _SHAPES.get(symbol.removesuffix("-open"))
     width = 1.5 if shape is None else 1.5 / max(size, 1)
-    paint = f'fill="none" stroke="{colour}" stroke-width="{width:.2g}"' if hollow else f'fill="{colour}"'
+    edge = (
+        'stroke="var(--paper)"' if not hollow else f'fill="none" stroke="{colour}"'
+    )  # overlaps stay visible
+    paint = f'{edge} stroke-width="{width if hollow else 2 * width / 3:.2g}"'
+    paint += "" if hollow else f' fill="{colour}"'
     paint += f' opacity="{opacity:g}"' if opacity < 1 else ""
     inside = f"<title>{escape(_plain(said))}</title>" if said else ""
     if shape is None:

@@ -150,7 +150,7 @@ def _alternatives(data: Data) -> Table | None:
         Column("", lambda row: Cell(named[row["run_id"]])),
         _text("stack", wide=True),
         Column(data["asked"]["measure"], lambda row: Cell(text.score(row["quality"])), number=True),
-        *([Column("expected on new questions", lambda row: Cell(expected(row)), number=True)] * known),
+        *([Column("expected on new queries", lambda row: Cell(expected(row)), number=True)] * known),
         Column("difference [95 % interval]", lambda row: Cell(differs(row)), number=True),
         Column(f"time ({data['question']['on']})", lambda row: Cell(time(row)), number=True),
         Column(f"cost per {said.many} {counted(data)}", lambda row: Cell(cost(row)), number=True),

@@ -33,6 +33,7 @@ from core.report.tables import (
     waiting,
 )
 from core.views import text
+from core.views.words.choice import RULE_WORDS
 from core.views.words.judging import graded
 from core.views.words.near import HEADING, PROMISING, lacking_table, near_table
 
@@ -40,11 +41,6 @@ if TYPE_CHECKING:
     from core.analysis.workspace.view import View
 
 
-_RULES = {
-    "quality": "the best quality within the limits, or the cheapest that is surely as good",
-    "cost": "the best within 1 % of the lowest cost within the limits",
-    "latency": "the best of the fastest within the limits",
-}
 _FORMS = {
     "usual": "usual: no other stack is at least as good in cost, latency and quality and better in one",
     "weak": "weak: no other stack is better in cost, latency and quality (CLQ paper §3.3)",
@@ -111,7 +107,7 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
     asked, said = data["asked"], said_in(data)
     expected = row["expected_quality"]
     ends = text.interval(row["expected_low"], row["expected_high"])
-    new = None if expected is None else f"{text.score(expected)}{ends} expected on new questions"
+    new = None if expected is None else f"{text.score(expected)}{ends} expected on new queries"
     return [
         (
             asked["measure"],
@@ -178,7 +174,7 @@ def _asked(data: Data) -> tuple[tuple[str, str], ...]:
     origins = ", ".join(f"{count:,} {BASES[name]}" for name, count in data["runs"]["origins"].items())
     floor = ("Quality floor", "at least ") if asked["better"] == "higher" else ("Quality cap", "at most ")
     return (
-        ("Rule", _RULES[asked["rule"]]),
+        ("Rule", RULE_WORDS[asked["rule"]]),
         ("SLA", _limit(asked["sla_ms"], text.ms, "at most ", asked["latency"])),
         (
             "Budget",

@@ -294,8 +294,8 @@ def _said(percentile: str, n: int, counts_as: int) -> str | None:
     none = _bounds(percentile, n, counts_as)[0] is None
     if not none and counts_as > NOTED * n:
         return None
-    said = f"neighbouring timings resemble each other; worth {counts_as} independent ones"
-    return f"{said}: too few for a 95 % interval of {percentile}" if none else said
+    said = f"{n} timings count as {counts_as}: neighbours are alike"
+    return f"{said}; too few for a 95 % interval of {percentile}" if none else said
 
 
 def p95_reason(n: int) -> str | None:

@@ -113,18 +113,18 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
     assert re.fullmatch(
         r"RA-nWG@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 64, "
         r"share of the best possible evidence in ten passages, "
-        r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] expected on new questions measured",
+        r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] expected on new queries measured",
         quality,
     )
     # A machine under load slows queries that follow one another: they count as fewer, or as too few.
-    fewer = r"neighbouring timings resemble each other; worth \d+ independent ones"
+    fewer = r"64 timings count as \d+: neighbours are alike"
     assert re.fullmatch(
         rf"Retrieval latency p50 \(ms\) .* ms (.* to .*, )?n = 64(, {fewer}.*)? measured", latency
     )
     assert re.fullmatch(
-        rf"Latency p95 \(one in 20 takes longer\) .* ms (.* to .*, n = 64|{fewer}: too few for .* p95)", slow
+        rf"Latency p95 \(one in 20 takes longer\) .* ms (.* to .*, n = 64|{fewer}; too few for .* p95)", slow
     )
-    assert cost.endswith("idle time excluded; one machine all month $36.06 assumed price")
+    assert cost.endswith("idle time excluded; a machine costs $36.06 monthly assumed price")
     assert re.fullmatch(r"Confidence \(PGS\) \d+\.\d % [\d,]+ simulated repeats", sure)
     assert (
         page.find("figure").find("svg")["aria-label"]

@@ -116,7 +116,7 @@ def test_the_first_alternatives_stand_below_what_ships(made):
     for row, one in zip(cells[1:], offered, strict=True):
         said = dict(zip(labels, row, strict=True))
         new, difference = one["expected_quality"], one["difference"]
-        assert said.get("expected on new questions", "") == (
+        assert said.get("expected on new queries", "") == (
             "" if new is None else f"{new:.3f} [{one['expected_low']:.3f}, {one['expected_high']:.3f}]"
         )
         assert said["difference [95 % interval]"].startswith(
@@ -185,6 +185,7 @@ def fake(**more: Any) -> dict[str, Any]:
         "taken": None,
         "pgs_if_judged": None,
         "advice": None,
+        "objection": None,
         "doubt": None,
         "slow": None,
         "price_entries": (),
@@ -236,7 +237,7 @@ def test_processor_time_and_a_machine_that_waits_are_said_with_the_numbers():
     data["stack"]["environment"] = {"reported": "processor time of one core, of one thread"}
     fast, dear = summary(data, ASKED)[1].split(" or queue. ")
     assert fast == "A typical search takes 9.06 ms of processor time, no network"
-    assert dear == "1,000 searches cost $1.25, idle time excluded; one machine all month $36.50."
+    assert dear == "1,000 searches cost $1.25, idle time excluded; a machine costs $36.50 monthly."
 
 
 MISS = {
@@ -268,12 +269,12 @@ JUDGE = "Judge 12 passages first; graded like the rest, b would lead."
             "a time limit of 510 ms could change it.",
         ),
         (
-            {"near_misses": [MISS], "pgs": 0.95, "pgs_if_judged": 0.51, "advice": JUDGE},
+            {"near_misses": [MISS], "pgs": 0.95, "pgs_if_judged": 0.51, "advice": JUDGE, "objection": JUDGE},
             f"It is within 0.01 of the best with 95 % probability. {JUDGE}",
         ),
         (
-            {"pgs": 0.6, "advice": "Ask more questions first: b may be better."},
-            "with 60 % probability. Ask more questions first: b may be better.",
+            {"pgs": 0.6, "objection": "Ask more queries first: b may be better."},
+            "with 60 % probability. Ask more queries first: b may be better.",
         ),
         ({"promising": [{"gain": 0.1}]}, "measuring more could change it."),
         (

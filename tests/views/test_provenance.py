@@ -9,11 +9,14 @@ from core.views.words.judging import graded, searched
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
-        (golden_sets()[0].judge, "150 questions; graded by language models, checked by nobody."),
-        ("Ann.", "150 questions; graded by Ann."),
-        ("", "150 questions; who graded is not on record."),
-        ("w " * 40, "150 questions; graded by w w w w w w w w w w…."),
-        ("w" * 400, f"150 questions; graded by {'w' * 89}…."),
+        (
+            golden_sets()[0].judge,
+            "150 queries; graded by language models, which wrote the queries too, checked by nobody.",
+        ),
+        ("Ann.", "150 queries; graded by Ann."),
+        ("", "150 queries; who graded is not on record."),
+        ("w " * 40, "150 queries; graded by w w w w w w w w w w…."),
+        ("w" * 400, f"150 queries; graded by {'w' * 89}…."),
     ],
 )
 def test_the_line_says_what_the_store_knows_and_stays_short(judge: str, said: str) -> None:

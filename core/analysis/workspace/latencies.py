@@ -351,7 +351,7 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Ids
 
     It is measured for runs timed here, on this machine alone, in several passes: one band for all such
     runs of the collection, shown or not, except incomparable ones: the 95th percentile of
-    the differences of the p50 between the passes of a run. For the others it is the paper's.
+    the differences of the requested percentile between the passes of a run. For the others it is the paper's.
     """
     held = snapshot.runs(runs["collection_id"][0]) if runs.height else runs
     compared = ~pl.col("run_id").is_in(list(apart.ids))
@@ -361,11 +361,11 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Ids
     remote = _remote(snapshot, here, called, latency)
     timings = snapshot.timings([run_id for run_id in here if run_id not in remote])
     differences = pass_differences(
-        per_repeat(timings, scope="rerank" if latency.scope == "rerank" else "path")
+        per_repeat(timings, scope="rerank" if latency.scope == "rerank" else "path"), latency.percentile
     )
     band, stacks = jitter(differences["ms"]), differences["run_id"].n_unique()
     words = (
-        f"measured: 95th percentile of {count(differences.height, 'difference')} of the p50 "
+        f"measured: 95th percentile of {count(differences.height, 'difference')} of the {latency.percentile} "
         f"between passes of the same questions, {count(stacks, 'stack')}"
     )
     measured = pl.col("run_id").is_in(differences["run_id"].unique().to_list())

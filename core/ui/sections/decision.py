@@ -20,7 +20,14 @@ from core.views import text
 from core.views.blocks import Table
 from core.views.decision import limits as ranges
 from core.views.decision import words
-from core.views.decision.sections import OFFERED, PRICES, STEPS, alternative_rows, price_rows
+from core.views.decision.sections import (
+    OFFERED,
+    PRICES,
+    STEPS,
+    alternative_rows,
+    price_rows,
+    rented_words,
+)
 from core.views.text import count, plain
 from core.views.words.near import broken, kind, way_in
 from core.views.words.trade import side_by_side, trade
@@ -84,7 +91,7 @@ def alternatives(*, view: View) -> None:
             with more:
                 if traded is not None:
                     st.markdown(_side_by_side(side_by_side(view, traded)))
-                _more(alternative_rows(view), price_rows(view))
+                _more(alternative_rows(view), price_rows(view), rented_words(view))
 
 
 def _side_by_side(table: Table) -> str:
@@ -95,13 +102,15 @@ def _side_by_side(table: Table) -> str:
     return "\n".join(f"| {line} |" for line in (lines[0], ruler, *lines[1:]))
 
 
-def _more(rows: pl.DataFrame, steps: pl.DataFrame) -> None:
+def _more(rows: pl.DataFrame, steps: pl.DataFrame, saved: str) -> None:
     """Draw the next alternatives with their buttons, all as a table, and the price of more quality."""
     for row in rows.slice(ALTERNATIVES_SHOWN, SHOWN).iter_rows(named=True):
         st.markdown(f"**{plain(row['stack'])}** {plain(row['in_words'])}")
         st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
     if rows.height:
         show.table(rows, OFFERED)
+        if saved:
+            st.caption(saved)
     if steps.height:
         st.markdown(f"**{PRICES}**")
         show.table(steps, STEPS)

@@ -15,7 +15,7 @@ from core.analysis.workspace.view import View
 from core.decide.axes import COST, LATENCY
 from core.decide.joint import JointSample, chances
 from core.decide.near import Turn
-from core.decide.pareto import frontier, hypervolume, knee
+from core.decide.pareto import frontier, knee
 from core.decide.rules import Constraints, Decision, Rule
 from core.stats.intervals import RESAMPLES, SEED
 from core.views import text
@@ -72,16 +72,14 @@ def excluded_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Front:
-    """Size, hypervolume and knee of the frontier of the feasible stacks."""
+    """Size and knee of the frontier of the feasible stacks."""
 
     size: int  # stacks on it
-    volume: float  # share of the box between the worst stack and the ideal point that it dominates
-    of_all: float  # the same for all stacks, feasible or not, from the same worst corner
     knee: str | None  # the stack beyond which more quality costs most; None if the frontier has no bend
 
 
 def front(table: pl.DataFrame, decision: Decision) -> Front | None:
-    """Return the frontier's size, hypervolume and knee, or None if neither cost nor latency is known."""
+    """Return the frontier's size and knee, or None if neither cost nor latency is known."""
     compared = {axis.key for axis in decision.compared}
     quality = decision.quality.read(table)
     if np.isnan(quality).all() or len(compared) < 2:
@@ -92,13 +90,10 @@ def front(table: pl.DataFrame, decision: Decision) -> Front | None:
     complete = ~np.isnan(np.column_stack([gain, *paid])).any(axis=1)
     if not complete.any():
         return None
-    worst = [*(float(values[complete].max()) for values in paid), float(gain[complete].min())]
     within = np.where(decision.feasible, gain, np.nan)
     bend = knee(paid, within)
     return Front(
         size=int(frontier(table, decision).sum()),
-        volume=hypervolume(paid, within, worst=worst),
-        of_all=hypervolume(paid, gain, worst=worst),
         knee=None if bend is None else str(table["name"][bend]),
     )
 

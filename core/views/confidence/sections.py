@@ -175,7 +175,7 @@ def what_flips_it(view: View, ask: Ask) -> Blocks:
     turned = data.turned(view, view.constraints, rule)
     shape = front(view.table, decision)
     yield Answer(words.turning_words(turned))
-    cards = [] if shape is None else words.front_cards(shape)
+    cards = [] if shape is None else [words.front_card(shape)]
     if decision.chosen is not None:
         cards.append(words.quality_card(view.table.row(decision.chosen, named=True), view.quality))
     if cards:
@@ -245,7 +245,7 @@ def _one_stack(view: View, ask: Ask, grid: Grid) -> Blocks:
     yield Chart(charts.one_stack(grid, run_id or grid.leader), "one_stack", "Score and rank of one stack")
 
 
-@section("worth measuring more", "Is it worth asking more questions or judging more passages first?")
+@section("worth measuring more", "Is it worth asking more queries or judging more passages first?")
 def worth_measuring_more(view: View, ask: Ask) -> Blocks:
     """Yield the effect of more queries, judgements, timings and stacks on the choice, and their cost."""
     counted = data.chances(view, view.constraints, view.rule)
@@ -325,7 +325,7 @@ def _queries(view: View, ask: Ask, rows: list[int], *, heads: bool = True) -> Bl
     planned = worth.plan_rows(plan, money.price)
     sentence, details = words.plan_answer(view, planned, money.affordable, assumed_usd=money.assumed_usd)
     chips = {
-        "how it is simulated": words.ABOUT_WORLDS,
+        "how it is simulated": words.about_worlds(view.decision.delta),
         "what a query costs": words.price_words(money.price, len(rows)),
     }
     if heads:

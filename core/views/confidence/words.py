@@ -28,7 +28,7 @@ from core.views.words.facts import if_judged
 
 Card = tuple[str, str, str]  # A number of the answer: label, value and its basis
 CALM = 0.05  # A probability below this is called small
-LUCK = " lower, because the winner was partly lucky"
+DRAWN = " drawn towards the mean of all stacks"
 MOVED = 1.15  # A tag is named if its best share is this many times today's
 
 
@@ -67,11 +67,14 @@ def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None
         of += ", with judge noise"
     good = text.NOT_APPLICABLE if sure.pgs is None else text.percent(sure.pgs)
     ends = text.interval(sure.expected_low, sure.expected_high).strip()
-    lower = sure.expected is not None and sure.expected < choice["quality"]
     return [
         ("Confidence", good, f"{good_enough(decision)}; {of}"),
         quality,
-        ("Expected on new queries", text.score(sure.expected), f"{ends}{LUCK if lower else ''}"),
+        (
+            "Expected on new queries",
+            text.score(sure.expected),
+            f"{ends}{DRAWN if sure.expected is not None else ''}".strip(),
+        ),
     ]
 
 
@@ -133,9 +136,8 @@ def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
 def about_chances(queries: int, draws: int) -> str:
     """Explain how the probabilities are computed."""
     return (
-        f"{draws:,} repeats draw {text.count(queries, 'query')} anew, seed {SEED}; each gives quality and "
-        "latency of all stacks. Means are shrunk towards that of all, as far as chance moves them. Other "
-        "kinds of queries and other days are not in it."
+        f"{draws:,} repeats draw {text.count(queries, 'query')} anew (seed {SEED}). Each mean is drawn "
+        "towards the mean of all stacks, the more, the less sure it is. Other kinds of queries are not in it."
     )
 
 
@@ -169,19 +171,10 @@ def excluded_words(excluded: pl.DataFrame) -> str:
     )
 
 
-def front_cards(front: Front) -> list[Card]:
-    """Return the cards of the frontier's size, with its knee, and of its hypervolume."""
-    bend = f"; best value (knee): {front.knee}, as more quality costs most beyond it" if front.knee else ""
-    lost = front.of_all - front.volume
-    limited = f"; {front.of_all:.3f} without limits" if round(lost, 3) else "; your limits take nothing of it"
-    return [
-        ("On the frontier", f"{front.size:,}", f"stacks that no other beats on all axes{bend}"),
-        (
-            "Hypervolume",
-            f"{front.volume:.3f}",
-            f"share of the space from worst stack to ideal that the frontier covers{limited}",
-        ),
-    ]
+def front_card(front: Front) -> Card:
+    """Return the card of the frontier's size, with its knee."""
+    bend = f"; best value (knee): {front.knee}" if front.knee else ""
+    return "On the frontier", f"{front.size:,}", f"stacks that no other beats on all axes{bend}"
 
 
 def nothing(table: pl.DataFrame, scope: Scope) -> tuple[str, str] | None:
@@ -283,7 +276,7 @@ def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:
 def plan_answer(
     view: View, rows: pl.DataFrame, affordable: int | None, *, assumed_usd: float | None = None
 ) -> tuple[str, str]:
-    """Return the answer in words: whether more questions are worth it, what the money buys, and when to stop.
+    """Return the answer in words: whether more queries are worth it, what the money buys, and when to stop.
 
     Args:
         view: The view to decide on; its advice is the answer, if known.
@@ -297,7 +290,7 @@ def plan_answer(
     found, (bought, rest) = view.sure.p_better_found, _bought(rows, affordable, assumed_usd)
     if found is None:
         return bought, rest
-    share, more = text.percent(found), text.count(again(view), "more question")
+    share, more = text.percent(found), text.count(again(view), "more query")
     pays = "pay" if asking_pays(view) else "hardly pay"
     said = f"{bought} {rest}"
     changes = rows.filter(pl.col("more") >= again(view))["flip"].head(1).to_list()
@@ -333,13 +326,13 @@ def _bought(rows: pl.DataFrame, affordable: int | None, assumed_usd: float | Non
     return sentence, f"{stays}. {few}"
 
 
-ABOUT_WORLDS = (
-    f"{WORLDS:,} simulations, seed {SEED}: in each the queries seen so far have other shares (Bayesian "
-    "bootstrap), further queries are drawn by them, and limits, rule and ties (by the paired difference, "
-    "with intervals that shrink) are applied again. Further queries are taken to be like those of today. "
-    "“Better” is by more than does not matter, in the draws of the confidence."
-)
-"""How further queries are simulated."""
+def about_worlds(delta: float) -> str:
+    """Explain how further queries are simulated."""
+    return (
+        f"{WORLDS:,} simulations (seed {SEED}). Each weights the queries so far anew, adds more queries like "
+        "them, and decides again by your limits and rule. In the heading a stack is better only by more than "
+        f"{delta:.3g}."
+    )
 
 
 def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:

@@ -18,6 +18,7 @@ from core.decide.axes import LATENCY, Axis, floats
 from core.decide.rules import Constraints, Decision
 from core.views import text, theme
 from core.views.decision.marks import PLACED_AXIS
+from core.views.decision.words import banded
 from core.views.theme import logarithmic
 from core.views.words.moving import RUNS_TODAY
 
@@ -309,7 +310,7 @@ def _band(table: pl.DataFrame, decision: Decision, plot: Plot, most: float | Non
         most: The latency limit, whose line may not cross the strip's label.
     """
     latency = None if decision.chosen is None else table["latency_ms"][decision.chosen]
-    if latency is None or not decision.jitter_ms:
+    if latency is None or not banded(table, decision):
         return None
     # No wider than the range of the marks, and none if it would cover most of them.
     ends = np.array([latency - decision.jitter_ms, latency + decision.jitter_ms])

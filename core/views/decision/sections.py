@@ -27,7 +27,8 @@ from core.views.decision.parallel import parallel
 from core.views.decision.ship import handed
 from core.views.text import count, dollars_of
 from core.views.words import choice as choice_of
-from core.views.words.advice import FINE, advice
+from core.views.words.advice import found_again, objection
+from core.views.words.bills import RENTED, rented
 from core.views.words.facts import caveats
 from core.views.words.judging import provenance
 from core.views.words.late import slow, slow_words
@@ -103,12 +104,8 @@ def _whole(view: View, part: Callable[[View], Blocks]) -> Sequence[Block]:
 
 def answered(view: View) -> Blocks:
     """Yield the answer, and links to judgements if there are none."""
-    first = advice(view)
-    yield Answer(
-        words.title(view),
-        " ".join(filter(None, (words.why(view), words.late_words(view)))),
-        "" if first in FINE else first,
-    )
+    said = " ".join(filter(None, (words.why(view), words.late_words(view))))
+    yield Answer(words.title(view), said, objection(view))
     if choice_of.undecided(view.table):
         yield Way("golden", "Judge by hand", "judge")
         yield Way("golden", "Generate with an LLM", "build")
@@ -132,7 +129,8 @@ def choice(view: View) -> Blocks:
     if said := assumed(view.table, view.decision, view.constraints):
         notes.append(said)
     sentences = [words.sure_words(view.decision, view.sure), *doubts.values()]
-    sentences += [said for said in (view.decision.note, noise_said(view)) if said]
+    sentences += [choice_of.decided_by(view.decision), "" if view.sure.ahead else found_again(view)]
+    sentences = list(filter(None, (*sentences, view.decision.note, noise_said(view))))
 
     def written() -> Blocks:
         cards = [(label, number, " · ".join(filter(None, rest))) for label, number, *rest in numbers]
@@ -203,10 +201,19 @@ def alternatives(view: View) -> Blocks:
         if rows.height:
             yield Text(ALTERNATIVES, "heading")
             yield Table(rows, OFFERED)
+            if said := rented_words(view):
+                yield Text(said, "caption")
         if steps.height:
             yield Fold(PRICES, [Table(steps, STEPS)])
 
     yield Control("alternatives", {"view": view}, written)
+
+
+def rented_words(view: View) -> str:
+    """Say when a saving of the alternatives is money, if costs are of machine time alone; otherwise ""."""
+    if view.decision.chosen is None:
+        return ""
+    return RENTED if rented(bill(view, view.table["run_id"][view.decision.chosen])) else ""
 
 
 def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
@@ -269,7 +276,7 @@ def outside(view: View) -> Blocks:
 def stacks(view: View, ask: Ask) -> Blocks:
     """Yield the stacks as a chart and as a table."""
     way = ask.one("View", VIEWS, "view", quiet=True)
-    band = words.band(jitter_words(view.table, view.decision, view.constraints))
+    band = words.band(view.table, view.decision, jitter_words(view.table, view.decision, view.constraints))
     with ask.aside("Chart"):
         colour = ask.listed("Colour", COLOURS, "colour", about=band)
         size = ask.listed("Size", SIZES, "size")

@@ -18,11 +18,8 @@ from core.pipeline.shippable import FLAT, KINDS, missing
 from core.store import Snapshot
 from core.views.decision import words
 
-PARTS = "Rebuild it from its parts and settings, which this prints."
-WRITTEN = (
-    "Only BM25, WordLlama with index flat, or both fused by RRF, are written as a folder that runs; here "
-    "stands in the way: {}."
-)
+PARTS = "This prints its parts and settings, to rebuild it."
+WRITTEN = "No running folder can be written of it: {}."
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,17 @@ from core.decide.rules import Decision
 from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
 from core.stats.intervals import CLUSTERS
 from core.views import text
-from core.views.words.advice import FINE, advice
+from core.views.words.advice import NOTHING, advice, first_step, objection
 from core.views.words.bills import spent
 from core.views.words.choice import ALL_AXES, COSTED, all_unknown, limits, meaning, quality_notes, undecided
 from core.views.words.late import by_p95, slow
+from core.views.words.lead import lead
 from core.views.words.near import gain_words
 from core.views.words.trade import difference, trade
 from core.views.words.verdict import SHIP, doubt, verdict
+
+THIN = 0.01
+"""Share of the latency below which a jitter band is not drawn: faster stacks made it."""
 
 SHORT = 72
 """Letters of a name if several share a line."""
@@ -76,8 +80,8 @@ def answer(asked: View) -> Answer:
         return Answer(f"{heading}.", _lacked(decision, axis))
     if decision.chosen is None and (unscored := undecided(table) or _unscored(table)):
         return Answer(f"{heading}.", unscored)
-    doubts = [advice(asked), *limit_words(table, asked.constraints, decision.chosen).values()]
-    warning = " ".join(said for said in doubts if said not in ("", *FINE))
+    doubts = [objection(asked), *limit_words(table, asked.constraints, decision.chosen).values()]
+    warning = " ".join(filter(None, doubts))
     if decision.chosen is None:
         return Answer(f"No stack{within} is left.", _nearest(table, decision), warning)
     row = table.row(decision.chosen, named=True)
@@ -87,7 +91,7 @@ def answer(asked: View) -> Answer:
     meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits."
     parts = [lacking(table, decision) or meet, sure_words(decision, sure), took(table, decision)]
     traded = asked.once(trade)
-    parts += [traded.sentence if traded else "", decision.note]
+    parts += [*lead_words(asked), traded.sentence if traded else "", decision.note]
     parts += [offer_words(table, sure, quality, asked.dropped)]
     return Answer(sentence, " ".join(filter(None, parts)), warning)
 
@@ -193,7 +197,8 @@ def _chosen(asked: View, name: str, within: str) -> str:
         return f"Nothing to compare {name} with{within}"
     if against := doubt(asked):
         said = verdict(asked)
-        return f"{said[:1].upper()}{said[1:]}{within}: {name}; {against}"
+        beside = "" if first_step(asked).whole else f"; {against}"
+        return f"{said[:1].upper()}{said[1:]}{within}: {name}{beside}"
     return f"Ship {name}{within}"
 
 
@@ -232,9 +237,18 @@ def why(asked: View) -> str:
     said = [took(table, decision) or _best_of(decision, quality, ahead=asked.sure.ahead)]
     if asked.dropped is not None:
         said.append(f"{asked.dropped} was taken, but does not meet these limits.")
-    first = advice(asked)
-    said += [first] if first in FINE else []
+    said += lead_words(asked)
+    said += [NOTHING] if advice(asked) == NOTHING else []
     return " ".join(filter(None, said))
+
+
+def lead_words(asked: View) -> list[str]:
+    """Say than how many stacks the choice is surely better, and than which it is not."""
+    ahead, traded = asked.once(lead), asked.once(trade)
+    if ahead is None or asked.sure.ahead:
+        return []
+    sure, unsure = ahead.sentences
+    return [sure, "" if traded is not None and traded.stack == ahead.rival else unsure]
 
 
 def late_words(asked: View) -> str:
@@ -357,9 +371,21 @@ _BECAME: Mapping[str, str] = {
 }
 
 
-def band(jitter: str) -> str:
-    """Explain the grey band of the chart, with its origin; takes `jitter_words`."""
+def band(table: pl.DataFrame, decision: Decision, jitter: str) -> str:
+    """Explain the grey band of the chart, with its origin, or return "" if none is drawn.
+
+    Args:
+        jitter: From `jitter_words`.
+    """
+    if not banded(table, decision):
+        return ""
     return f"Grey band: no significant difference in latency from the chosen stack, ± {jitter}."
+
+
+def banded(table: pl.DataFrame, decision: Decision) -> bool:
+    """Return whether the chart has a band of jitter: not about a latency for which it is too thin."""
+    latency = None if decision.chosen is None else table["latency_ms"][decision.chosen]
+    return latency is not None and decision.jitter_ms > THIN * latency
 
 
 def ticking(ticked: int) -> str:

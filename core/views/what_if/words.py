@@ -176,18 +176,18 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     choose = "chooses" if chosen.height == 1 else "choose"
     several = text.count(rows.height, "scenario")
     several = several if chosen.height == rows.height else f"{chosen.height:,} of {several}"
-    sentence = f"{several} {choose} {text.count(different, 'stack')}"
+    sentence = f"{several} {choose} {text.count(different, 'different stack')}"
     beyond = ", beyond your limits" if best.get("beyond") else ""
-    most = f"best {quality.name}: {best['scenario']}, {words}{beyond}" if words else ""
-    sentence += f"; {most}." if most else f"; no {quality.name} is known."
+    known = f"Best {quality.name}: {best['scenario']}, {words}{beyond}." if words else ""
+    sentence += "." if known else f"; no {quality.name} is known."
     cheap = chosen.filter(pl.col("cost").is_not_null()).sort("cost")
-    details = ""
+    details = known
     if not cheap.is_empty():
         low, high = cheap.row(0, named=True), cheap.row(-1, named=True)
         said = text.cost_unit(rows)
         least, most = said.apart(low["cost"], high["cost"])
         span = f"{least} ({low['scenario']}) to {most} ({high['scenario']})"
-        details = f"Cost per {said.many} queries from {span}."
+        details += f"{' ' * bool(known)}Cost per {said.many} queries from {span}."
     empty = rows.filter(pl.col("name").is_null())["scenario"].to_list()
     return sentence, details + (f" No stack meets the limits of {', '.join(empty)}." if empty else "")
 
@@ -230,4 +230,4 @@ def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str],
     if changes == 1:
         return said, f"{real[:1].upper()}{real[1:]}."
     step = f"The last change, at {text.ms(at['sla_ms'][0])}: {gap(last['chosen'], before['chosen'])}."
-    return said, f"In all: {real}. {step}"
+    return said, f"From the first choice to the last: {real}. {step}"

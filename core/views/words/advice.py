@@ -1,4 +1,4 @@
-"""What to do before shipping the choice: judge more, ask more questions, time again, or nothing."""
+"""What to do before shipping the choice: judge more, ask more queries, time again, or nothing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from core.views.words.trade import trade
 JUDGE = "Judge"
 """Beginning of a step if judging could remove the confidence."""
 NOTHING = "Nothing more needs measuring first."
-HARDLY = "Twice the questions would rarely show a better stack."
-FINE = (NOTHING, HARDLY)
-"""Answers if nothing need be done first: surely the best, or not worth more questions."""
 PAYS = 0.1
 """Least chance that doubling the questions shows a better stack at which doing so is recommended first."""
 MEETS = 0.9
@@ -29,16 +26,32 @@ class Step:
 
     do: str = ""  # in a few words: "Judge 333 passages first"; "" if nothing need be done first
     why: str = ""  # the end of its sentence
+    whole: str = ""  # its sentence, if that is not both of these
 
 
 def advice(view: View) -> str:
     """Say what to do first, or return "" if nothing is chosen or its confidence is unknown."""
     first = first_step(view)
     if first.do:
-        return f"{first.do}{first.why}."
+        return first.whole or f"{first.do}{first.why}."
     if view.decision.chosen is None or view.sure.pgs is None:
         return ""
-    return NOTHING if view.sure.ahead else HARDLY
+    return NOTHING if view.sure.ahead else found_again(view)
+
+
+def objection(view: View) -> str:
+    """Return the advice if it objects to shipping the choice, unless an offered stack says it beside it."""
+    first = first_step(view)
+    return "" if not first.do or first.whole else advice(view)
+
+
+def found_again(view: View) -> str:
+    """Say how often as many questions again would show a better stack, or return "" if unknown."""
+    found = view.sure.p_better_found
+    if found is None:
+        return ""
+    more = text.count(again(view), "more query")
+    return f"{more} would show a better stack with a chance of {text.percent(found)}."
 
 
 def first_step(view: View) -> Step:
@@ -68,15 +81,14 @@ def _consider(view: View) -> Step | None:
     found, first = trade(view), next(iter(view.sure.alternatives), None)
     if found is None or first is None or first.difference < -view.decision.delta or not found.tenth:
         return None
-    gives = f"{text.signed(first.difference)} {view.quality.name}"
-    return Step(f"One may match it for {found.tenth}", f": {found.stack} ({gives})")
+    return Step(f"Another may be as good for {found.tenth}", whole=found.sentence)
 
 
 def _ask(view: View) -> Step | None:
     if not asking_pays(view):
         return None
     rival = "another stack" if view.sure.rival is None else _name(view, view.sure.rival)
-    return Step(f"Ask {again(view):,} more questions first", f": {rival} may be better")
+    return Step(f"Ask {again(view):,} more queries first", f": {rival} may be better")
 
 
 def _instead(view: View) -> Step | None:

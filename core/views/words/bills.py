@@ -5,7 +5,14 @@ from __future__ import annotations
 import polars as pl
 
 from core.analysis.stack_cost import MACHINES, idle
-from core.views import text
+
+RENTED = "Less machine time saves money only where fewer machines then run."
+"""What a saving of machine time is worth."""
+
+
+def rented(bill: pl.DataFrame) -> bool:
+    """Return whether a bill is of machine time alone."""
+    return bool(bill.height) and bool(bill["unit"].is_in(MACHINES).all())
 
 
 def spent(bill: pl.DataFrame) -> str:
@@ -17,9 +24,8 @@ def spent(bill: pl.DataFrame) -> str:
     by_stage: dict[str, float] = {}  # a bill has few rows: summing them here is faster than in Polars
     for stage, usd in bill.select("stage", "usd_per_1k").drop_nulls().iter_rows() if bill.height else ():
         by_stage[stage] = by_stage.get(stage, 0.0) + usd
-    whole = sum(by_stage.values())
     most = max(by_stage, key=lambda stage: by_stage[stage], default="")
-    share = f"{most} {text.percent(by_stage[most] / whole)}" if whole and len(by_stage) > 1 else most
     waits = idle(bill)
-    of = " of machine time" if waits and len(by_stage) > 1 and bill["unit"].is_in(MACHINES).all() else ""
-    return ", ".join(filter(None, (f"{share}{of}" * bool(whole), waits)))
+    of = "machine time, " if waits and rented(bill) else ""
+    mostly = "mostly " if len(by_stage) > 1 else ""
+    return ", ".join(filter(None, (f"{of}{mostly}{most}" * bool(sum(by_stage.values())), waits)))

@@ -10,8 +10,30 @@ import polars as pl
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.stacks import UNPROVEN
 from core.decide.axes import BESIDE, COST, MOVING
-from core.decide.rules import Constraints
+from core.decide.rules import Constraints, Decision
 from core.views import text
+
+RULE_WORDS: Mapping[str, str] = {
+    "quality": "the best quality within the limits, or the cheapest that is surely as good",
+    "cost": "the best within 1 % of the lowest cost within the limits",
+    "latency": "the best of the fastest within the limits",
+}
+"""Rules for choosing, in words, by their names in links and options."""
+
+
+def decided_by(decision: Decision) -> str:
+    """Say which rule chose the stack, and which part of it decided; "" if nothing is chosen."""
+    if decision.chosen is None:
+        return ""
+    said = f"Rule: {RULE_WORDS[decision.rule]}."
+    if decision.instead_of is not None:
+        return f"{said} A person took another."
+    if decision.rule != "quality":
+        return said
+    if len(decision.ties) > 1:
+        return f"{said} Here {len(decision.ties):,} are surely as good."
+    alone = int(decision.feasible.sum()) == 1
+    return f"{said} Here only one is left." if alone else f"{said} Here no other is surely as good."
 
 
 def limits(constraints: Constraints, latency: Latency) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from core.analysis.judging import waiting
@@ -24,13 +23,14 @@ from core.decide.near import Turn, turns
 from core.decide.pareto import frontier_rows
 from core.decide.rules import Decision
 from core.decide.selection import Alternative, Assessment, Price
-from core.decide.ties import Numbers, Paired, lightest
+from core.decide.ties import Paired
 from core.metrics import Measure
 from core.metrics.rates import CORRECTED
 from core.stats.intervals import CLUSTERS
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.words.late import late_chip, slow
+from core.views.words.lead import lead, lead_over
 from core.views.words.near import near_rows, promising_rows, promising_words, scores_missing
 from core.views.words.trade import trade
 
@@ -127,46 +127,21 @@ def _no_interval(row: dict[str, Any]) -> str:
     return f"these figures rest on {few}, and an interval takes {CLUSTERS}"
 
 
-def nearest_rival(table: pl.DataFrame, decision: Decision, paired: Paired | None) -> dict[str, Any] | None:
-    """Return the feasible stack that the choice leads least significantly, or None if that is unknown.
-
-    Stacks with identical results don't count: cost and time decide between them. Of
-    rivals with equal results it is the cheapest, then the fastest.
-    """
-    if decision.chosen is None or paired is None:
-        return None
-    feasible = np.flatnonzero(decision.feasible)
-    places = paired.places(table["run_id"])
-    others = feasible[(feasible != decision.chosen) & (places[feasible] >= 0)]
-    if places[decision.chosen] < 0 or not len(others):
-        return None
-    sign = 1.0 if decision.quality.higher_is_better else -1.0
-    ahead, *ends = paired.differences(places[others], int(places[decision.chosen]))
-    closest = np.max([sign * end for end in ends], axis=0)
-    closest = np.where((ahead == 0) & ~(closest > 0) | np.isnan(closest), -np.inf, closest)
-    if not np.isfinite(closest).any():
-        return None
-    numbers = Numbers.of(table, decision.quality, None, paired, delta=decision.delta)
-    first = lightest(replace(numbers, band=decision.band), int(others[closest.argmax()]), others)
-    return table.row(first, named=True)
-
-
 def _lead(
     row: dict[str, Any], rival: dict[str, Any] | None, quality: Quality, paired: Paired | None
 ) -> list[Finding]:
     """Say by how much a stack leads its nearest rival, query by query; empty if unknown."""
     if paired is None or rival is None:
         return []
-    first, other = paired.places(pl.Series([row["run_id"], rival["run_id"]], dtype=pl.String)).tolist()
-    if min(first, other) < 0:
+    pair = (str(row["run_id"]), str(rival["run_id"]))
+    by, low, high = lead_over(paired, pair, higher_is_better=quality.higher_is_better)
+    if by is None or low is None or high is None:
         return []
-    sign = 1.0 if quality.higher_is_better else -1.0
-    lead, *ends = (sign * float(each[0]) for each in paired.differences(np.array([first]), other))
-    surely = min(ends) > 0
-    interval = f"[{text.signed(min(ends))}, {text.signed(max(ends))}]"
+    surely = low > 0
+    interval = f"[{text.signed(low)}, {text.signed(high)}]"
     doubt = "" if surely else "; it may be behind"
     return [
-        Finding(surely, f"{text.signed(lead)} {interval} ahead of the nearest rival, {rival['name']}{doubt}.")
+        Finding(surely, f"{text.signed(by)} {interval} ahead of the nearest rival, {rival['name']}{doubt}.")
     ]
 
 
@@ -218,7 +193,7 @@ def unanswerable(asked: View) -> dict[str, str]:
     count = len(without_answer(asked.snapshot, asked.scope))
     if not count:
         return {}
-    some = text.count(count, "question has", "questions have")
+    some = text.count(count, "query has", "queries have")
     measure = asked.quality.measure
     role = "counts these where it has a value"
     if measure is not None and "answers" in measure.info.needs:
@@ -285,13 +260,14 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
 
     Returns:
         asked, chosen and runner_up (each a stack or null; the chosen one with its pgs and expected_quality),
-        delta, ties (the other stacks that tie), alternatives, trade (the chosen stack and the first other one
-        side by side, or null), price_of_quality, taken, decided_by, note,
-        near_misses (see `near.near_rows`), frontier (stacks), excluded (run_id, stack, constraint, by, unit,
-        reason), promising (see `core.views.words.near`), would_turn (what would have to be true) and
-        warnings.
+        lead (how surely the chosen stack is better than the others, or null), delta, ties (the other stacks
+        that tie), alternatives, trade (the chosen stack and the first other one side by side, or null),
+        price_of_quality, taken, decided_by, note, near_misses (see `near.near_rows`), frontier (stacks),
+        excluded (run_id, stack, constraint, by, unit, reason), promising (see `core.views.words.near`),
+        would_turn (what would have to be true) and warnings.
     """
     decision, sure, paired, traded = asked.decision, asked.sure, asked.paired, asked.once(trade)
+    ahead = asked.once(lead)
     rows = table if chances is None else table.join(chances, on="run_id", how="left", maintain_order="left")
 
     def stack(at: int | None) -> dict[str, object] | None:
@@ -308,6 +284,7 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
         "asked": {**_asked(table, asked), "jitter": jitter_words(table, decision, asked.constraints)},
         "chosen": _sure(stack(decision.chosen), sure),
         "runner_up": stack(decision.runner_up),
+        "lead": ahead and ahead.data,
         "delta": decision.delta,
         "ties": [stack(at) for at in decision.tied],
         "alternatives": [_alternative(table, other) for other in sure.alternatives],

@@ -41,9 +41,9 @@ def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
 
 
 def graded(golden: Mapping[str, Any]) -> str:
-    """Describe the origin of a golden set: ``150 questions; graded by Ann.``."""
+    """Describe the origin of a golden set: ``150 queries; graded by Ann.``."""
     asked, words = (
-        text.count(golden["queries"], "question"),
+        text.count(golden["queries"], "query"),
         (golden["judge"] or "").partition(";")[0].rstrip(".").split(),
     )
     if not words:

@@ -18,8 +18,8 @@ _BEFORE: Mapping[str, tuple[str, str]] = {
 _BEHIND: Mapping[str, tuple[str, str]] = {
     r"\bint8\b": ("int8", "an index of coarser numbers, a quarter of the size"),
     r"\bhnsw\b": ("hnsw", "an index that looks at likely neighbours only"),
-    r"· hygiene\b": ("hygiene", "cleans the question before the search"),
-    r"\bK = \d": ("K", "in a name: candidates fetched for a question; in a formula: the cutoff"),
+    r"· hygiene\b": ("hygiene", "cleans the query before the search"),
+    r"\bK = \d": ("K", "in a name: candidates fetched for a query; in a formula: the cutoff"),
 }
 """Term and meaning of the words in names, before and behind the models."""
 _NAMED = 3  # Maximum models of a kind named together
@@ -38,7 +38,7 @@ def explained(stacks: Iterable[tuple[str, Spec]]) -> dict[str, str]:
     sizes = dict.fromkeys(size for name, spec in kept if (size := f"{spec.get('dim')} d") in name)
     words = dict.fromkeys(str(spec.get("sparse") or "").upper() for name, spec in kept)
     means = [
-        *((word, "a search by the words of the question") for word in words if word and word in named),
+        *((word, "a search by the words of the query") for word in words if word and word in named),
         *_known(_BEFORE, named),
         *_together(models, MODEL),
         *_together(sizes, "how many numbers stand for a text"),

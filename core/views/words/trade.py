@@ -54,8 +54,9 @@ def trade(view: View) -> Trade | None:
     own, its = view.table[[chosen, other.row]].to_dicts()
     name = view.quality.name
     shares = _paid(own, its, other)
-    sentence = f"Or take {its['name']}: {difference(other)} {name} for {' and '.join(shares)}."
     tenth = next((share for share in shares if share.startswith("1/")), "")
+    least = tenth or next((share for share in shares if not share.startswith("the same")), shares[0])
+    sentence = f"{its['name']} may be as good for {least}: {difference(other)} {name}."
     return Trade(its["run_id"], sentence, (own, its), (_new(view.sure), _new(other)), tenth)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from core.analysis.cache import cached
 from core.analysis.per_query import queries, useless
 from core.analysis.perturbed import hardest, noise_effects
 from core.analysis.workspace.view import View
+from core.decide.axes import ROBUST
 from core.views import text
 
 _WAYS = {"noise": "small talk", "typo": "typos", "accents": "no accents", "case": "another letter case"}
@@ -58,14 +61,30 @@ def _typed_badly(view: View, run_id: str) -> Hurt | None:
     runs, effects = noise_effects(view)
     families = runs.rows.filter(run_id=run_id)["family"]
     row = hardest(effects.filter(family=families[0]), view.quality) if len(families) else None
+    kept = ("perturb", "change", "change_low", "change_high", "n")
     if row is None:
-        return None
+        if hardest(effects, view.quality) is None:  # of no stack
+            return None
+        unknown = dict.fromkeys(kept)
+        return Hurt(_UNMEASURED, "Which noise", "diagnostics", "noise", unknown)
     low, high = row["change_low"], row["change_high"]
     ends = "" if low is None or high is None else f" [{text.signed(low)}, {text.signed(high)}]"
-    lost = f"{text.signed(row['change'])}{ends} {view.quality.name}"
-    sentence = f"Queries with {in_words(row['perturb'])}: {lost}, n = {row['n']}."
-    kept = ("perturb", "change", "change_low", "change_high", "n")
+    lost = f"{text.signed(row['change'])}{ends}"
+    sentence = f"With {in_words(row['perturb'])}, {view.quality.name} changes by {lost}, n = {row['n']}."
+    sentence += _robust(view, run_id)
     return Hurt(sentence, "Which noise", "diagnostics", "noise", {name: row[name] for name in kept})
+
+
+_UNMEASURED = "Noisy queries: not measured for this stack."
+
+
+def _robust(view: View, run_id: str) -> str:
+    """Say how the robust quality differs from the mean with noise; "" if the table has none."""
+    if ROBUST.column not in view.table.columns:
+        return ""
+    value = view.table.row(by_predicate=pl.col("run_id") == run_id, named=True)[ROBUST.column]
+    said = f" Robust quality, each query at its worst level, is {text.score(value)}."
+    return "" if value is None else said
 
 
 def in_words(perturb: str) -> str:

@@ -75,7 +75,7 @@ def test_questions_without_an_answer_are_counted(tmp_path, measure: str, said: s
     )
     question = asked(quality=Quality(measure, 2), snapshot=snapshot, scope=LAB)
     words = unanswerable(question)["2 without an answer"]
-    assert words.startswith("2 questions have no answer in the texts (tagged, or nothing of use judged)")
+    assert words.startswith("2 queries have no answer in the texts (tagged, or nothing of use judged)")
     assert said in words
 
 

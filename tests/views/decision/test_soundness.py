@@ -7,7 +7,8 @@ from core.analysis.workspace.comparable import environment
 from core.decide.rules import Constraints, decide
 from core.decide.ties import Paired
 from core.views.headroom import limiting
-from core.views.words.facts import nearest_rival, soundness
+from core.views.words.facts import soundness
+from core.views.words.lead import nearest_rival
 from tests.views.made import AT_10, stacks
 
 

@@ -34,7 +34,7 @@ def of(
         (of(APART, {"cost": [2.0, 1.0]}), SO_FAR, "latency unknown"),
         (of(APART, {"latency_ms": [20.0, 10.0]}), SO_FAR, "cost unknown"),
         (of(APART, {}), SO_FAR, "latency and cost unknown"),
-        (of(ALIKE, KNOWN), SO_FAR, "ask 20 more questions first"),
+        (of(ALIKE, KNOWN), SO_FAR, "ask 20 more queries first"),
         (of(ALIKE[:, :4], KNOWN), SO_FAR, "confidence unknown"),
         (of(APART, KNOWN, take="r1"), TAKEN, "surely worse than a"),
         (of(APART, KNOWN, Constraints(min_quality=0.9, delta=0.01)), NONE, ""),

@@ -108,12 +108,14 @@ def test_the_matrix_of_a_measured_workspace_has_n_and_interval(demo_store: Path)
         assert row["latency_ms"] == same["latency_ms"]
     assert rows["name"].to_list()[-1] is None
     sentence, details = words.answer(rows, AT_10)
-    assert "RA-nWG@10" in sentence
+    assert details.startswith("Best RA-nWG@10: ")
     assert sentence.startswith(f"{rows.height - 1} of {rows.height} scenarios choose ")
+    assert sentence.endswith(" different stacks.")
     assert details.endswith("No stack meets the limits of Nothing.")
     assert "in its own terms" in words.legend(rows)
     outside = rows.with_columns(beyond=pl.lit("9 ms over the SLA"))
-    assert words.answer(outside, AT_10)[0] == f"{sentence.removesuffix('.')}, beyond your limits."
+    assert "beyond your limits" not in details
+    assert ", beyond your limits. Cost per " in words.answer(outside, AT_10)[1]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,7 @@ def test_every_target_has_its_row_and_its_panel():
     )
     more = pl.concat([rows, rows.tail(1).with_columns(sla_ms=9000.0, chosen=pl.lit("last"))])
     assert words.target_words(more, AT_10, "{} against {}".format)[1] == (
-        "In all: last against big. The last change, at 9.00 s: last against deep."
+        "From the first choice to the last: last against big. The last change, at 9.00 s: last against deep."
     )
     drawn = targets.panels(TABLE, found, AT_10)
     assert drawn is not None
