@@ -24,7 +24,7 @@ from core.views.levers import to_try
 from core.views.words.choice import axis
 
 POOL = (
-    "What the final order could choose from. dense@50: the first 50 of a dense search. A ceiling means "
+    "What the final order could choose from. dense@50: the first 50 of a dense search. PROC means "
     "something only together with its convention (CLQ paper §5.1, A.8)."
 )
 HOW = (
@@ -35,7 +35,7 @@ DEEPER = (
     "Nothing reads K here, so every K has the same ranking, and PROC is that of the deepest pool that a run "
     "of this stack kept: {pool}."
 )
-MIXED_POOLS = "These bars stand on several pool conventions: compare ceilings only within one of them."
+MIXED_POOLS = "These bars stand on several pool conventions: compare PROC only within one of them."
 _ORDERING = "Better ordering adds at most {ordering} {of} to {name}, better retrieval {retrieval} ({n})."
 _RETRIEVAL = "Better retrieval adds at most {retrieval} {of} to {name}, better ordering {ordering} ({n})."
 
@@ -43,8 +43,8 @@ _RETRIEVAL = "Better retrieval adds at most {retrieval} {of} to {name}, better o
 def no_ceiling(quality: Quality) -> Answer:
     """Say why the page is empty, and how to fill it."""
     return Answer(
-        f"No stack here has a ceiling for {quality.name}.",
-        "A ceiling (PROC) needs rankings with their candidate pool, or published ceilings at this cutoff: "
+        f"No stack here has a PROC for {quality.name}.",
+        "PROC needs rankings with their candidate pool, or a published one at this cutoff: "
         "choose another measure or cutoff.",
     )
 
@@ -82,7 +82,7 @@ def limiting(
 ) -> str:
     """Say what limits a stack and what to try, or why that is unknown; takes a row of the stack table."""
     if row["quality"] is None or row["proc"] is None:
-        return f"Not known: no ceiling (PROC) for {quality.name} on record."
+        return f"Not known: no PROC for {quality.name} on record."
     proc = max(row["quality"], row["proc"])
     parts = lost(row["quality"], proc)
     first = {RETRIEVAL: "The pool limits first", ORDERING: "The order within the pool limits first"}
@@ -108,7 +108,7 @@ def caveats(row: Mapping[str, Any], view: View, *, mixed: bool) -> dict[str, str
         "what was tried": to_try(
             own, row["reading"], view.table, view.decision.feasible.tolist(), view.paired
         ),
-        "which ceiling": deeper,
+        "which PROC": deeper,
         "several pools": MIXED_POOLS if mixed else "",
         "how to read": HOW,
     }

@@ -81,10 +81,10 @@ def more_questions(low: float | None, likely: float | None, high: float | None) 
     Takes the lower bound, the estimate and the upper bound; None = no number would.
     """
     if likely is None or low is None:
-        return "No number of questions shows a difference of 0."
+        return "No number of queries shows a difference of 0."
     if high is None:
-        return f"About {likely:,.0f} questions would show it, at least {low:,.0f}; no number may."
-    return f"{low:,.0f} to {high:,.0f} questions would show it (80 % power)."
+        return f"About {likely:,.0f} queries would show it, at least {low:,.0f}; no number may."
+    return f"{low:,.0f} to {high:,.0f} queries would show it (80 % power)."
 
 
 def unlike(names: Sequence[str], length: int) -> list[str]:

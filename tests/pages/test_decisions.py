@@ -278,7 +278,7 @@ def test_headroom_asks_for_one_convention_and_warns_when_mixed(open_page: OpenPa
 def test_headroom_without_a_ceiling_says_so(open_page: OpenPage, many_store: Path):
     app = open_page(many_store, "headroom")
     assert_sound(app)
-    assert answer(app) == "No stack here has a ceiling for RA-nWG@10."
+    assert answer(app) == "No stack here has a PROC for RA-nWG@10."
 
 
 @pytest.mark.parametrize("page", ["decision"])

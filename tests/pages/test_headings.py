@@ -19,6 +19,16 @@ HEDGES = {
 }  # fmt: skip
 NAMING = ("measures", "decision")
 """Places whose heading defines a measure or names the stack to ship; its numbers are the cards."""
+OTHERWISE = {
+    r"best reachable": "PROC",
+    r"ceilings?": "PROC",
+    r"holes?": "unjudged",
+    r"questions?": "query, as a heading counts them; documents may say question",
+    r"qrels": "judgements",
+    r"chunks?": "passage",
+    r"configs?|configurations?|pipelines?": "stack",
+}
+"""Words that a heading does not use, with the term that stands for the thing on every page."""
 UNKNOWN = r"unknown|Unknown|^No(thing|ne)?\b|^There is no\b"
 """What a heading says where there is no number."""
 _ONE = re.compile(
@@ -48,9 +58,16 @@ def faults(found: Said, names: Collection[str], place: str) -> list[str]:
         f"{len(words)} words": len(words) > MOST,
         "no number": numbers and place not in NAMING and not re.search(rf"\d|{UNKNOWN}", heading),
         "hedged": bool({word.lower().strip(",.;:") for word in words} & HEDGES),
+        "another name": next((term for word, term in OTHERWISE.items() if _said(word, heading)), ""),
         "two sentences": bool(re.search(r"[.!?] [A-Z]", heading)),
     }
-    return [fault for fault, there in wrong.items() if there]
+    return [
+        f"{fault}: {there}" if isinstance(there, str) else fault for fault, there in wrong.items() if there
+    ]
+
+
+def _said(word: str, heading: str) -> bool:
+    return bool(re.search(rf"\b({word})\b", heading, re.IGNORECASE))
 
 
 @pytest.mark.parametrize(

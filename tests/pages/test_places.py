@@ -49,7 +49,7 @@ CANNOT_FILL = {
     **{place: "No embedder was measured on names yet." for place in PAGES if place.startswith("diagnostics")},
     "latency/reranker by K": "No stack here has a timed reranker.",
     "latency/generator": "No answer was timed here.",
-    "latency/filters": "No question here has a filter.",
+    "latency/filters": "No query here has a filter.",
     "latency/indexes": "No index measured by itself or imported yet.",
     "what_if/criteria weights": "No stack here was reranked by several criteria.",
     "curves/by candidate depth": "No two stacks here differ in their candidate depth K alone.",

@@ -296,4 +296,4 @@ def about_pools(pools: Iterable[str | None]) -> str:
     names = sorted({name or "not stated" for name in pools})
     if len(names) < 2:
         return ""
-    return f"Ceilings of different pool conventions do not compare: {', '.join(names)}."
+    return f"PROC of different pools does not compare: {', '.join(names)}."

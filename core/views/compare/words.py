@@ -24,7 +24,7 @@ _WORDS = {LATENCY.key: ("faster", "slower", "as fast"), COST.key: ("cheaper", "d
 
 BRING = "Bring rankings with their judgements, or run stacks here, to compare them query by query."
 NO_TAG = "No tag sets some of the scored queries apart from the others."
-NO_CEILING = "This measure has no ceiling (PROC) to split the difference with."
+NO_CEILING = "This measure has no PROC to split the difference with."
 NO_CHANGE = (
     "No two stacks with per-query data differ in exactly one part of their specification. Imported runs that "
     "are known by their name only cannot be matched."
@@ -225,8 +225,8 @@ def pools(closer: Closer) -> str:
     if not closer.pools:
         return ""
     return (
-        f"The candidate pools follow different conventions ({' and '.join(closer.pools)}): their ceilings "
-        "(PROC) differ by design, not only by skill."
+        f"The candidate pools follow different conventions ({' and '.join(closer.pools)}): their PROC "
+        "differs by design, not only by skill."
     )
 
 

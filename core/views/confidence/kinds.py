@@ -183,7 +183,7 @@ def kinds_of_question(view: View, ask: Ask) -> Blocks:
     rows = kinds(view, view.constraints)
     if rows.is_empty():
         yield Answer(
-            "Kinds of question cannot be told apart here.",
+            "Kinds of query cannot be told apart here.",
             "That takes results per query of a stack that is chosen, and tags or lengths of at least "
             f"{LEAST} queries.",
         )
@@ -193,10 +193,10 @@ def kinds_of_question(view: View, ask: Ask) -> Blocks:
     counts = dict(rows["is"].value_counts().iter_rows())
     known = sample(view)
     n = "" if known is None else f", {text.sample(known.quality.shape[1])}"
-    among = f"of {text.count(rows.height, 'kind')} of question{n}"
+    among = f"of {text.count(rows.height, 'kind')} of query{n}"
     yield Cards([(word.capitalize(), f"{counts.get(word, 0)}", among) for word in _LOOKS])
     drawn = figure(rows, f"Δ {view.quality.name} over today's choice")
-    yield Chart(drawn, "kinds", "What each kind of question would gain by its own choice")
+    yield Chart(drawn, "kinds", "What each kind of query would gain by its own choice")
     yield Table(rows, TABLE, cells=[{"is": word} for word in becomes(rows)])
 
 

@@ -286,7 +286,7 @@ def _main(known: pl.DataFrame, quality: Quality, looks: _Looks, title: str, *, b
         fig.add_trace(_line(rows, labels[name], colour, name, stress=not place))
         if ceiling.height:
             dotted = {"mode": "lines", "line": {"dash": "dot", "width": 1, "color": colour}, "opacity": 0.7}
-            named = {"name": f"{labels[name]} ceiling", "showlegend": False}
+            named = {"name": f"{labels[name]} PROC", "showlegend": False}
             fig.add_trace({**_line(ceiling, labels[name], colour, name, stress=False), **dotted, **named})
         if not by_k:
             at = rows.filter(pl.col("k") == quality.k).select("x", "value").to_numpy().T

@@ -315,11 +315,11 @@ def answer(table: pl.DataFrame, measure: str) -> str:
     if known.is_empty():
         most = int(table["graded"].max() or 0)  # type: ignore[arg-type]
         units = f" of {CLUSTERS} groups" if most >= FEW else ""
-        return f"People graded the whole Top-K of {text.count(most, 'question')}; {FEW}{units} are needed."
+        return f"People graded the whole Top-K of {text.count(most, 'query')}; {FEW}{units} are needed."
     best = known.row(0, named=True)
     score = f"{text.score(best['corrected'])}{text.interval(best['low'], best['high'])}"
     moved = text.signed(best["moved"], "{:.3f}".format)
-    by = f"by {text.count(best['graded'], 'graded question')}"
+    by = f"by {text.count(best['graded'], 'graded query')}"
     return f"{best['name']} has {measure} {score}, {moved} against the judge, {by}."
 
 

@@ -19,7 +19,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Chart, Fold, Table, Text, section
 from core.views.legend import colours_of, labels_of
 
-NOTHING = "No question here has a filter."
+NOTHING = "No query here has a filter."
 NEEDS = "Import filters of questions and metadata of passages."
 HOW = (
     "Selectivity: share of the passages that a filter leaves. Leak: share of questions whose first K hold a "

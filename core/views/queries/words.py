@@ -75,12 +75,12 @@ def _weakness(scored: pl.DataFrame, among: str, name: str) -> tuple[str, str]:
         empty = failed.filter(pl.col("best") == 0).height
         details = [
             f"In {empty:,} of these its candidates contain nothing useful either.",
-            f"On {weak:,} others it scores below half of its ceiling." * bool(weak),
+            f"On {weak:,} others it scores below half of its PROC." * bool(weak),
         ]
         said = f"{name} finds nothing useful on {failed.height:,} of {among}"
         return said, " ".join(filter(None, details))
     on = f"{weak:,}" if weak else "none"
-    return f"{name} scores below half of its ceiling on {on} of {among}", ""
+    return f"{name} scores below half of its PROC on {on} of {among}", ""
 
 
 def _duel(scored: pl.DataFrame, quality: Quality, names: tuple[str, str]) -> tuple[str, str]:
@@ -131,7 +131,7 @@ def reachable(rows: pl.DataFrame, pool: str | None) -> Card | None:
     if known.is_empty():
         return None
     words = f"best order of its candidates, {pool or NOT_STATED}"
-    return "Best reachable (PROC)", text.score(float(known["best"].to_numpy().mean())), words
+    return "PROC", text.score(float(known["best"].to_numpy().mean())), words
 
 
 def about(row: Mapping[str, Any], judged: Sequence[int]) -> str:

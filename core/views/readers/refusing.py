@@ -25,7 +25,7 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 
-NONE_THERE = "No unanswerable questions yet."
+NONE_THERE = "No unanswerable queries yet."
 TO_HAVE = (
     "Write such questions (`golden questions` has a kind unanswerable), or tag queries `unanswerable`; "
     f"judged questions without a passage of grade {SOME_USE} or more count too."
@@ -235,10 +235,10 @@ def answer(table: pl.DataFrame, most: float) -> tuple[str, str]:
     name, area = best["name"], f"{best['auc']:.3f}"
     if best["auc_low"] is None:
         few = f"Fewer than {CLUSTERS} groups of questions tell no more."
-        return f"{name}'s scores have AUC {area} on these questions.", few
+        return f"{name}'s scores have AUC {area} on these queries.", few
     does = "recognise" if best["auc_low"] > 0.5 else "do not surely recognise"
     ends = f"[{best['auc_low']:.3f}, {best['auc_high']:.3f}]"
-    said = f"{name}'s scores {does} unanswerable questions: AUC {area} {ends}."
+    said = f"{name}'s scores {does} unanswerable queries: AUC {area} {ends}."
     if best["threshold"] is None:
         needs = f"at least {separation.needed(most)} questions with an answer" if most else "a share above 0"
         return said, f"A threshold needs {needs}."

@@ -30,7 +30,7 @@ WORSE = cols.Rows(
 BY_TAG = cols.Rows(
     "changing",
     cols.text("tag"),
-    cols.count("n", "questions"),
+    cols.count("n", "queries"),
     cols.share("worse", "get worse"),
     cols.share(
         "changed", f"first {FIRST} change", "Share whose first three passages are not the same three."
@@ -58,13 +58,13 @@ def questions(view: View, ask: Ask) -> Blocks:
     worse, better = (rows.filter(outcome=outcome).height for outcome in (LOSSES, WINS))
     n, changed = rows.height, rows["changed"].mean()
     yield Answer(
-        f"{percent(worse / n)} of questions get worse by {to}, {percent(better / n)} better.",
+        f"{percent(worse / n)} of queries get worse by {to}, {percent(better / n)} better.",
         f"{now} runs today. {view.quality.name}, n = {n}.",
     )
     yield Cards(
         [
-            ("Get worse", f"{worse:,}", f"of {count(n, 'question')}"),
-            ("Get better", f"{better:,}", f"of {count(n, 'question')}"),
+            ("Get worse", f"{worse:,}", f"of {count(n, 'query')}"),
+            ("Get better", f"{better:,}", f"of {count(n, 'query')}"),
             (
                 f"First {FIRST} change",
                 "unknown" if not isinstance(changed, float) else percent(changed),

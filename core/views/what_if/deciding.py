@@ -32,7 +32,7 @@ TABLE = cols.Rows(
 KINDS = cols.Rows(
     "kinds_changed",
     cols.text("kind"),
-    cols.count("n", "questions"),
+    cols.count("n", "queries"),
     *(column for column in TABLE.columns if column.name in ("overlap", "rbo")),
     cols.share("other_first", "another first passage"),
 )
@@ -106,5 +106,5 @@ def _cards(rows: pl.DataFrame) -> list[tuple[str, str, str]]:
         ("Another first passage", percent(of_all["other_first"]), of),
         ("Shared passages", percent(of_all["overlap"]), of),
         ("Rank-biased overlap", score(of_all["rbo"]), of),
-        ("Passages that differ", f"{passages:,}", f"on {apart.height} of {rows.height} questions"),
+        ("Passages that differ", f"{passages:,}", f"on {apart.height} of {rows.height} queries"),
     ]

@@ -20,7 +20,7 @@ _ANSWERS = {
 def changed(found: Between) -> tuple[str, str]:
     """Say on how many questions another passage comes first, and how much the two Top-K share."""
     rows, alike = found.questions, mean(found.questions)
-    of = f"{int(rows['other_first'].sum()):,} of {text.count(rows.height, 'question')}"
+    of = f"{int(rows['other_first'].sum()):,} of {text.count(rows.height, 'query')}"
     first = f"Moving from {found.now} to {found.to} changes the first passage on {of}."
     shared = f"The two Top-{found.contest.k} share {text.percent(alike['overlap'])} of their passages"
     return first, f"{shared}; rank-biased overlap {text.score(alike['rbo'])}. {NOT_A_GAIN}"
@@ -45,12 +45,12 @@ def mean(rows: pl.DataFrame) -> dict[str, float]:
 
 def stands(found: Standing) -> str:
     """Say what the grades so far decide, and how many more questions are expected."""
-    of = text.count(found.open, "question")
+    of = text.count(found.open, "query")
     if not found.done:
         return f"Nothing is decided yet: 0 of {of} judged."
     lead = f"{signed(found.value)}{interval(*found.ends)} {found.contest.measure}"
     if found.answer is not None:
-        said = f"Decided after {text.count(found.at or 0, 'question')}: {_ANSWERS[found.answer]}"
+        said = f"Decided after {text.count(found.at or 0, 'query')}: {_ANSWERS[found.answer]}"
         return f"{said}. The candidate's lead is {lead}."
     more = "" if found.more is None else f"; about {found.more} more"
     return f"Not decided after {found.done} of {of}{more}. The candidate's lead is {lead}."

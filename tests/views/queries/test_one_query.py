@@ -111,7 +111,7 @@ def test_bars(snapshot: Snapshot) -> None:
         "x-thin",
         "line-ew",
     ]
-    assert "&lt;img" in marks["at least half of the best reachable"].hovertext[1]
+    assert "&lt;img" in marks["at least half of PROC"].hovertext[1]
     assert drawn.figure.layout.annotations[0].x == 1
     against = bars(table, AT_2, {"B": "blue", "A": "red"})
     assert against is not None

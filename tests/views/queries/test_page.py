@@ -143,7 +143,7 @@ def test_answer_of_one_stack(snapshot: Snapshot) -> None:
     assert said.details == "In 0 of these its candidates contain nothing useful either."
     assert said.cards[0][:2] == ("Mean RA-nWG@2", "0.600")
     ceiling = "best order of its candidates, not stated"
-    assert said.cards[1] == ("Best reachable (PROC)", "1.000", ceiling)
+    assert said.cards[1] == ("PROC", "1.000", ceiling)
     zeros = queries.query_table(snapshot, SCOPE, AT_2, "b", as_zero=True)
     said_of_zeros = words.answer(zeros, 6, AT_2, "B")
     none = zeros.filter(pl.col("score") == 0)
@@ -151,7 +151,7 @@ def test_answer_of_one_stack(snapshot: Snapshot) -> None:
     assert said_of_zeros.details == "In 1 of these its candidates contain nothing useful either."
     part = queries.narrowed(table, ["type=broad"], "")
     said = words.answer(part, table.height, AT_2, "B")
-    assert said.sentence.startswith("B scores below half of its ceiling on none of the 2 queries shown")
+    assert said.sentence.startswith("B scores below half of its PROC on none of the 2 queries shown")
     assert said.cards[-1] == ("Worst query", "0.800", "q1 “Where is the First one?”")
 
 
