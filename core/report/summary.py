@@ -231,8 +231,10 @@ def _numbers(data: Data) -> Iterator[_Change]:
             chosen = f"{winner} chosen{_within(data, turn['winner'])}"
             alike = ", which is as good today" if harmless(turn) else ""
             own = bool(data["chosen"]) and turn["stack"] == data["chosen"]["stack"]
-            moved = f"a {word} of {then} instead of {now}" + (" for it" if own else f" for {turn['stack']}")
-            yield _Change(moved, f"{moved[:1].upper()}{moved[1:]}: then {chosen}{alike}.")
+            moved = f"a {word} of {then} instead of {now}"
+            of = "" if own else f" for {turn['stack']}"
+            mine = " of its own" if own else of
+            yield _Change(f"{moved}{of}", f"{moved[:1].upper()}{moved[1:]}{mine}: then {chosen}{alike}.")
             if not alike:
                 return
 
@@ -252,6 +254,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
     known = {
         "95 % interval": row["quality_low"] is not None,
         "n": row["n"] is not None,
+        "surely": data["lead_in_words"] is not None,
         "expected": row["expected_quality"] is not None,
         on: row["latency_ms"] is not None,
         "PGS": row["pgs"] is not None,
@@ -266,6 +269,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         **_measure(view.quality),
         "n": "how many queries the figure is a mean of",
         "95 % interval": "95 of 100 such intervals hold the figure of all such queries",
+        "surely": "at 95 %, for all pairs of stacks within the limits together",
         "expected": "estimate for new queries, drawn towards the mean of all stacks",
         on: _TYPICAL[on],
         "PGS": f"probability of good selection: {good} in so many simulated repeats",
@@ -278,8 +282,8 @@ def terms(data: Data, view: View) -> dict[str, str]:
 
 
 def _on_frontier(stack: Data) -> bool:
-    """Return whether a record says that a stack is on the frontier, or how certainly."""
-    return stack["status"] == "frontier" or stack.get("p_frontier") is not None
+    """Return whether a record says that a stack is on the frontier."""
+    return bool(stack["status"] == "frontier")
 
 
 def _named(data: Data, view: View) -> Iterator[tuple[str, Spec]]:

@@ -21,7 +21,6 @@ STACKS = 300  # Maximum rows of the record's tables; the JSON has all
 EVERY_STACK = 1000  # Maximum rows of the snapshot's table of stacks
 Data: TypeAlias = Mapping[str, Any]
 _SHARES = {
-    "p_frontier": "on the frontier",
     "p_sla": "meets the SLA",
     "p_feasible": "within the limits",
 }
