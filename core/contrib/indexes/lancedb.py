@@ -91,6 +91,7 @@ class LanceDb(DatabaseIndex):
         example="s3://bucket/path (keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)",
         schemes=("s3", "gs", "az", "abfss"),
         vector_bytes=_vector_bytes,
+        least_bytes=4_890,
         folder=True,
         searching=("exact", "ef_search", "probes", "refine"),
     )

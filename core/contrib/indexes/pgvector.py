@@ -82,6 +82,7 @@ class PgVector(DatabaseIndex):
         example="postgresql://user:password@host:5432/database",
         schemes=("postgresql", "postgres"),
         vector_bytes=_vector_bytes,
+        least_bytes=49_152,
         searching=("exact", "ef_search", "probes"),
     )
     selects = True

@@ -45,6 +45,7 @@ class QdrantEdge(DatabaseIndex):
         example="/an/absolute/folder",
         schemes=(),
         vector_bytes=_vector_bytes,
+        least_bytes=69_240_000,
         folder=True,
         searching=("exact", "ef_search"),
     )

@@ -402,6 +402,7 @@ class Engine(Method):
     example: str  # an example address
     schemes: tuple[str, ...]  # valid schemes of an address
     vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension, rows and index
+    least_bytes: int | None = None  # of the files of one vector's table and index; None = not known
     folder: bool = False  # whether it works on a folder if no address is given
     searching: tuple[str, ...] = ("exact",)  # options that change the search and not the built index
 

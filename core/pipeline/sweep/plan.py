@@ -15,7 +15,14 @@ from core.pipeline.sweep.fields import searched_by
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage, count_texts, embedding, fewest_calls
 from core.pipeline.sweep.problems import Problem
-from core.pipeline.sweep.resources import CHAT_MS, OUTPUT_TOKENS_PER_S, Rates, Resources, resources
+from core.pipeline.sweep.resources import (
+    CHAT_MS,
+    OUTPUT_TOKENS_PER_S,
+    Rates,
+    Resources,
+    partitions,
+    resources,
+)
 from core.prices import CURRENCY, PriceBook
 from core.prices.cost import DOLLARS
 from core.providers.base import Amount, Purpose, total
@@ -109,6 +116,7 @@ class Plan(Bill):
     steps: Mapping[str, int]  # how many different steps of each kind there are
     services: tuple[Service, ...]
     resources: Resources
+    partitions: Mapping[str, tuple[int, ...]]  # passages in each, by the way of filtering
     # Maximum stacks that a search starts, so that all other numbers are maxima; None = all of them
     begun: int | None = None
 
@@ -158,6 +166,7 @@ def plan(
         lines=tuple(_lines(paid, job.book)),
         limit=job.budget_usd,
         resources=resources(job, steps, paid, known=known, rates=rates, built=built),
+        partitions=dict(partitions(job)),
         problems=tuple(problems),
         begun=None if how is None else min(how.trials, len(job.stacks)),
     )

@@ -6,16 +6,16 @@ Times of vendors vary with the hour and the network; these estimates only distin
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import polars as pl
 
 from core.pipeline.evaluate import Corpus, Job
-from core.pipeline.evaluate.steps import Graph, Step
+from core.pipeline.evaluate.steps import FILTERING, Graph, Step
 from core.pipeline.index import expected_bytes
-from core.pipeline.index.scope import PARTITION, partition
+from core.pipeline.index.scope import PARTITION, filter_way, partition
 from core.pipeline.sweep.known import LOCAL_ENGINES, NONE, Known
 from core.pipeline.sweep.paid import CORPUS, Paid
 from core.pipeline.sweep.pools import FREE
@@ -269,6 +269,15 @@ def _sizes(step: Step, corpus: Corpus) -> list[int]:
     if PARTITION not in step.params or corpus.fields is None:
         return [len(corpus)]
     return [len(positions) for positions in partition(corpus.fields, step.params[PARTITION]["field"])]
+
+
+def partitions(job: Job) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the ways of filtering by partition that stacks have, and the passages of each partition."""
+    corpus = next(iter(job.corpora.values()))
+    for named in sorted({str(stack.spec.get(FILTERING, NONE)) for stack in job.stacks}):
+        way = filter_way(named)
+        if way.kind == PARTITION and corpus.fields is not None:
+            yield named, tuple(map(len, partition(corpus.fields, way.field)))
 
 
 def _index_bytes(step: Step, corpora: Mapping[str, Corpus]) -> int:

@@ -7,12 +7,13 @@ power of its size, and in proportion to the candidates looked at per vector adde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 
 from core.errors import InputError
+from core.pipeline.evaluate.steps import FILTERING
 from core.pipeline.index import ENGINES, INDEX_NAMES, expected_bytes, index_options, kind_of
 from core.prices import PriceBook
 from core.records import JsonMap, canonical_json
@@ -70,6 +71,8 @@ LEVEL, GROWTH = 100_000, 0.2
 """Passages at which rates of graphs hold, and the power of the passages by which a vector takes longer."""
 _EFFORTS = ("efConstruction", "ef_construction")
 GIB = 2**30
+Parts = Mapping[str, Sequence[int]]
+"""Passages in each partition, by the way of filtering that has them."""
 _S_PER_H = 3600
 
 
@@ -81,18 +84,24 @@ class Size:
     params: JsonMap  # its options that are not the defaults
     dim: int  # dimensions
     passages: int  # vectors
+    indexes: int  # one, or one per partition
     asked: bool  # whether a stack of the sweep has it
     memory_bytes: int  # in memory, or what a database caches to be as fast
-    disk_bytes: int  # vectors and index as files
+    disk_bytes: int  # vectors and index as files; without the least of a database's index that is not known
     build_s: float  # seconds of one core
     build_usd: float | None  # dollars of those; None if the price is not known
     usd_per_month: float | None  # dollars of memory and disk
 
 
-def at_scale(specs: Iterable[JsonMap], passages: int, book: PriceBook) -> list[Size]:
+def at_scale(
+    specs: Iterable[JsonMap], passages: int, book: PriceBook, parts: Parts = MappingProxyType({})
+) -> list[Size]:
     """Predict every kind of index, at this many passages, at the dimensions that a sweep has.
 
     The indexes of the stacks stand first, then the other kinds with their defaults.
+
+    Args:
+        parts: Passages in each partition today, by the way of filtering; their shares are kept.
 
     Raises:
         InputError: If there are no passages.
@@ -100,23 +109,32 @@ def at_scale(specs: Iterable[JsonMap], passages: int, book: PriceBook) -> list[S
     if passages < 1:
         raise InputError(f"{passages} passages cannot be indexed.", where="passages", do="Give at least 1.")
     dense = [spec for spec in specs if spec.get("mode") != "sparse" and spec.get("dim")]
-    kinds = [(spec["index"], spec.get("index_params", {}), int(spec["dim"])) for spec in dense]
-    asked = {(name, canonical_json(params), dim): (name, params, dim) for name, params, dim in kinds}
-    sizes = [_size(*kind, passages, book, asked=True) for kind in asked.values()]
-    for dim, name in product(dict.fromkeys(dim for _, _, dim in kinds), INDEX_NAMES):
-        if (name, canonical_json({}), dim) in asked:
+    dims = dict.fromkeys(int(spec["dim"]) for spec in dense)
+    asked = {_key(spec, parts): spec for spec in dense}
+    sizes = [index_at(spec, passages, book, parts) for spec in asked.values()]
+    whole = {(size.index, canonical_json(size.params), size.dim) for size in sizes if size.indexes == 1}
+    for dim, name in product(dims, INDEX_NAMES):
+        if (name, canonical_json({}), dim) in whole:
             continue
         try:
             index_options(name, {"url_env": "URL"} if name in ENGINES else {}, dim=dim, passages=passages)
         except InputError:  # too few to learn from
             continue
-        sizes.append(_size(name, {}, dim, passages, book, asked=False))
+        sizes.append(_size(name, {}, dim, (passages,), book, asked=False))
     return sizes
 
 
-def index_at(spec: JsonMap, passages: int, book: PriceBook) -> Size:
-    """Predict the index of a dense stack at this many passages."""
-    return _size(spec["index"], spec.get("index_params", {}), int(spec["dim"]), passages, book, asked=True)
+def _key(spec: JsonMap, parts: Parts) -> tuple[object, ...]:
+    way = str(spec.get(FILTERING, ""))
+    built = (spec["index"], canonical_json(spec.get("index_params", {})), int(spec["dim"]))
+    return (*built, way if way in parts else "")
+
+
+def index_at(spec: JsonMap, passages: int, book: PriceBook, parts: Parts = MappingProxyType({})) -> Size:
+    """Predict the index of a dense stack at this many passages; of partitions, all of theirs."""
+    today = parts.get(str(spec.get(FILTERING, "")), (1,))
+    grown = tuple(max(1, round(passages * part / sum(today))) for part in today)
+    return _size(spec["index"], spec.get("index_params", {}), int(spec["dim"]), grown, book, asked=True)
 
 
 def build_seconds(name: str, *, dim: int, passages: int, options: JsonMap | None = None) -> float:
@@ -141,26 +159,34 @@ def build_seconds(name: str, *, dim: int, passages: int, options: JsonMap | None
     return float(seconds * effort * (passages / LEVEL) ** GROWTH)
 
 
-def _size(name: str, params: JsonMap, dim: int, passages: int, book: PriceBook, *, asked: bool) -> Size:
-    options = {"url_env": "URL", **params} if name in ENGINES else dict(params)
-    index = expected_bytes(name, dim=dim, passages=passages, options=options)
-    disk = index if name in ENGINES else index + 4 * dim * passages
-    seconds = build_seconds(name, dim=dim, passages=passages, options=params)
+def _size(
+    name: str, params: JsonMap, dim: int, parts: Sequence[int], book: PriceBook, *, asked: bool
+) -> Size:
+    engine = ENGINES[name].engine if name in ENGINES else None
+    options = {"url_env": "URL", **params} if engine else dict(params)
+    each = [expected_bytes(name, dim=dim, passages=part, options=options) for part in parts]
+    index, passages = sum(each), sum(parts)
+    disk = (
+        index + 4 * dim * passages if engine is None else sum(max(of, engine.least_bytes or 0) for of in each)
+    )
+    seconds = sum(build_seconds(name, dim=dim, passages=part, options=params) for part in parts)
     held = (
         usd_of(book, "local-memory", "gib_month", index / GIB),
         usd_of(book, "local-disk", "gib_month", disk / GIB),
     )
+    known = engine is None or len(parts) == 1 or engine.least_bytes is not None
     return Size(
         index=name,
         params=params,
         dim=dim,
         passages=passages,
+        indexes=len(parts),
         asked=asked,
         memory_bytes=index,
         disk_bytes=disk,
         build_s=seconds,
         build_usd=usd_of(book, "local-cpu", "cpu_hour", seconds / _S_PER_H),
-        usd_per_month=None if held[0] is None or held[1] is None else held[0] + held[1],
+        usd_per_month=None if held[0] is None or held[1] is None or not known else held[0] + held[1],
     )
 
 

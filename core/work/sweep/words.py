@@ -52,8 +52,8 @@ def search_words(search: JsonMap) -> str:
 
 
 _SCALE = schema(
-    "index params dim:int64 passages:int64 asked:bool memory_bytes:int64 disk_bytes:int64 build_s:float "
-    "build_usd:float usd_per_month:float"
+    "index params dim:int64 passages:int64 indexes:int64 asked:bool memory_bytes:int64 disk_bytes:int64 "
+    "build_s:float build_usd:float usd_per_month:float"
 )
 _STACKS = schema("stack_id label pool usd_per_1k:float unknown")
 
@@ -71,7 +71,7 @@ def scale_rows(plan: Plan, passages: int, book: PriceBook) -> pl.DataFrame:
     """Estimate the size of every kind of index for so many passages; those of the stacks first."""
     from core.pipeline.sweep.scale import at_scale  # noqa: PLC0415 - the engines
 
-    sizes = at_scale((stack.stack.spec for stack in plan.stacks), passages, book)
+    sizes = at_scale((stack.stack.spec for stack in plan.stacks), passages, book, plan.partitions)
     rows = [{**asdict(size), "params": canonical_json(size.params) if size.params else ""} for size in sizes]
     made_of = pl.DataFrame(rows, schema=_SCALE, orient="row")
     return made_of.with_columns(

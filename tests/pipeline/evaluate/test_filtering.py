@@ -16,14 +16,17 @@ from pytest_httpserver import HTTPServer
 
 from core.errors import InputError
 from core.filters import fields_of, parse
+from core.paths import PRICES
 from core.pipeline.evaluate import Job, Status, run_job
 from core.pipeline.evaluate.session import Site
-from core.pipeline.index import ENGINES
+from core.pipeline.index import ENGINES, expected_bytes
 from core.pipeline.sweep import parse as parse_spec
 from core.pipeline.sweep.plan import plan
 from core.pipeline.sweep.problems import SpecError
 from core.pipeline.sweep.read import read_job
+from core.prices import load_books
 from core.store import Snapshot, Store
+from core.work.sweep.words import scale_rows
 from tests import warm
 from tests.pipeline.corpora import random_texts
 from tests.pipeline.evaluate import paid
@@ -170,6 +173,28 @@ def test_a_plan_counts_the_partitions(tmp_path: Path):
     whole = plan(read(tmp_path, 'filtering = "pre"')[0])
     assert planned.resources.index_bytes > whole.resources.index_bytes
     assert "filtering" not in str(job.stacks[0].spec.get("index_params"))
+
+
+def test_the_bill_knows_what_partitions_cost(tmp_path: Path):
+    """Every partition is an index, grown by its share, with what an index takes at the least."""
+    text = AXES.replace('"flat", "hnsw-f32"', '"ivf-flat", "qdrant-edge", "milvus"')
+    text = text.replace('["sparse", "dense", "hybrid"]', '"dense"')
+    job, _ = read_job(parse_spec(text.format(filtering='filtering = ["pre", "partition:tenant"]'), "toml",
+                                 folder=beir(tmp_path)))  # fmt: skip
+    planned = plan(job)
+    assert planned.partitions == {"partition:tenant": (500, 200, 4)}
+    rows = {
+        (row["index"], row["indexes"]): row
+        for row in scale_rows(planned, 704_000, load_books(PRICES)["list"]).filter("asked").to_dicts()
+    }
+    assert rows.keys() == {(name, each) for name in ("ivf-flat", "qdrant-edge", "milvus") for each in (1, 3)}
+    parts = [expected_bytes("ivf-flat", dim=16, passages=part) for part in (500_000, 200_000, 4_000)]
+    assert rows["ivf-flat", 3]["memory_bytes"] == sum(parts) > rows["ivf-flat", 1]["memory_bytes"]
+    assert {row["passages"] for row in rows.values()} == {704_000}
+    for index in ("ivf-flat", "qdrant-edge"):
+        assert rows[index, 3]["usd_per_month"] > rows[index, 1]["usd_per_month"]
+    assert rows["milvus", 1]["usd_per_month"] is not None
+    assert rows["milvus", 3]["usd_per_month"] is None  # what a server takes per collection is not known
 
 
 def test_filters_are_honoured_unless_a_specification_says_otherwise(tmp_path: Path):
