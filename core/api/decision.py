@@ -194,11 +194,14 @@ class Decision(Shown):
             least_pgs: Minimum probability of good selection of the recorded stack.
 
         Raises:
-            InputError: If it isn't a record, or chose nothing.
+            InputError: If it isn't a record of this workspace, or chose nothing.
         """
-        from core.report.gate import Held, record_of  # noqa: PLC0415
+        from core.report.gate import Held  # noqa: PLC0415
+        from core.report.recorded import record_of  # noqa: PLC0415
 
-        return Gate(Held(record_of(Path(record).expanduser()), self.view, self.verdict, share, least_pgs))
+        was = record_of(Path(record).expanduser())
+        was.in_workspace(self.view.scope.collection_id)
+        return Gate(Held(was, self.view, self.verdict, share, least_pgs))
 
     @property
     def _made(self) -> str:

@@ -218,11 +218,15 @@ class Results(Shown):
         record: str | Path,
         *,
         share: float = 0.8,
+        least_pgs: float = 0.0,
+        waive: Sequence[str] = (),
         results: Sequence[str | Path] = (),
         into: str | None = None,
     ) -> Gate:
         """Check a recorded decision with its own question, and new results; see `Workspace.gate`."""
-        return Workspace(self.store, "").gate(record, share=share, results=results, into=into)
+        return Workspace(self.store, "").gate(
+            record, share=share, least_pgs=least_pgs, waive=waive, results=results, into=into
+        )
 
     @typed
     def measure(

@@ -18,7 +18,7 @@ from core.api.pages import Choices, Page
 from core.api.shown import Shown
 from core.api.typed import typed
 from core.decide.axes import FORMER
-from core.errors import InputError, UnknownNameError
+from core.errors import UnknownNameError
 from core.views import columns as cols
 from core.views.blocks import Answer, Block, Table
 from core.views.text import count
@@ -270,18 +270,15 @@ class Workspace(Shown):
         from core.analysis.workspace.question import Question  # noqa: PLC0415
         from core.analysis.workspace.resolve import resolve  # noqa: PLC0415
         from core.report.data import verdict  # noqa: PLC0415
-        from core.report.gate import Held, asked_again, record_of, waived  # noqa: PLC0415
+        from core.report.gate import Held, asked_again, waived  # noqa: PLC0415
         from core.report.gate_results import given  # noqa: PLC0415
+        from core.report.recorded import record_of  # noqa: PLC0415
 
         was = record_of(Path(record).expanduser())
-        of = was.question.collection
-        if of != self.name and self.name in self._snapshot().collections()["collection_id"]:
-            raise InputError(
-                f"This record is of workspace {of!r}, not of {self.name!r}.",
-                where=str(record),
-                do=f"Gate it there: workspace({of!r}).gate(…).",
-            )
-        came = given(self.store, [Path(path).expanduser() for path in results], into)
+        if self.name:
+            was.in_workspace(self.name)
+        files = [Path(path).expanduser() for path in results]
+        came = given(self.store, files, into, was.question.collection)
         was, snapshot = was.beside_results(came), self._snapshot()
         question = asked_again(was, Question(), snapshot, ())
         view, dropped = waived(was, resolve(question, snapshot, self._book(question.prices)), waive)

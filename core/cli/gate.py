@@ -34,13 +34,16 @@ def compared(
         results: Files and folders that are imported first, into the workspace `into`.
     """
     from core.report.data import verdict  # noqa: PLC0415
-    from core.report.gate import Held, asked_again, record_of, waived  # noqa: PLC0415
+    from core.report.gate import Held, asked_again, waived  # noqa: PLC0415
     from core.report.gate_results import given  # noqa: PLC0415
+    from core.report.recorded import record_of  # noqa: PLC0415
 
     was, store = record_of(path), ctx.obj.store()
-    came = given(store, results, into, waiting)
-    was = was.beside_results(came)
     said = [name for name in vars(question) if _given(ctx, name)]
+    if question.collection is not None:
+        was.in_workspace(question.collection)
+    came = given(store, results, into, was.question.collection, waiting)
+    was = was.beside_results(came)
     snapshot = store.read(question.revision)
     view, dropped = waived(was, asked_again(was, question, snapshot, said).on_page(ctx.obj), waive)
     if was.command is None:
@@ -120,13 +123,15 @@ def run(
 
     Limits, measure and prices are those of the record unless options say otherwise.
 
-    A record that says to stay with the stack that runs holds until the rule says to switch, or a model ends.
+    A record that says to stay with the stack that runs holds until the rule says to switch, a model ends, or
+    the stack breaks a limit that it kept.
 
     Exit codes: 0 it holds; 1 refused, such as no record or no such workspace; 2 wrong usage; 4 it is surely
     worse than what the rule chooses, its PGS is below what is asked, or staying no longer holds; 5 it breaks
     a limit; 6 it is gone; 7 what a limit asks for is unknown of it, unless --waive says to go on without; 8
-    nothing of --results is in the workspace that is judged. Of several causes the gravest counts. Files are
-    written whether it holds, fails or refuses; one that is there is replaced.
+    what is judged is not what came: nothing of --results, or not the newest results of the stack. Of several
+    causes the gravest counts. Files are written whether it holds, fails or refuses; one that is there is
+    replaced.
     """
     from core.report import gate_files  # noqa: PLC0415
     from core.report.gate_blocks import gate_blocks  # noqa: PLC0415

@@ -9,192 +9,38 @@ shown beside the result.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
-from core.analysis.workspace.noise import OFF
-from core.analysis.workspace.query_sets import LeastJudged
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import NO_INCUMBENT
-from core.analysis.workspace.scope import AUTO, Answering, LatencyScope, Per, Percentile
 from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
-from core.axes import Step, stack_key
-from core.decide.axes import BESIDE, FORMER, LIMITS, MOVING, Axis
-from core.decide.rules import Rule
+from core.decide.axes import FORMER, LIMITS, Axis
 from core.decide.selection import DECIDED_BY
 from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, not_slower
-from core.errors import InputError, UnknownNameError
-from core.importers.read.jsons import parsed
-from core.importers.read.text import shown
-from core.pipeline.own.config import OWN
-from core.pipeline.sweep.problems import problems
-from core.records import JsonMap
+from core.errors import UnknownNameError
 from core.report import old_rule
 from core.report.changed import changes
-from core.report.data import FORMAT, VERSION, Verdict, record_data
+from core.report.data import Verdict, record_data
 from core.report.gate_results import Given
+from core.report.gate_runs import elsewhere, today, version, versions
+from core.report.recorded import Recorded
 from core.report.staying import holding, stale, stays
-from core.stats.latency import Generation
 from core.store import Snapshot
 from core.views import text
 from core.views.decision.words import numbers
-from core.work.imports.versions import is_later_version
 
 SHARE = 0.8  # Probability of another choice above which a decision no longer holds
 SCHEMA = {"check": pl.String, "was": pl.String, "now": pl.String, "reason": pl.String}
-_AGAIN = "Write the record again, as JSON."
 
 Q = TypeVar("Q", bound=Question)
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class Again(BaseModel):
-    """The question to ask again; see `core.report.words.question`."""
-
-    collection: str
-    golden_set: str | None
-    run: list[str]
-    measure: str
-    sla_ms: Amount | None
-    on: Percentile
-    latency: LatencyScope
-    budget: Amount | None
-    min_quality: Amount | None
-    beside: dict[str, Amount | Step | None] = {}  # the limits on numbers other than quality
-    rule: Rule
-    judged: LeastJudged
-    jitter_ms: Amount | None
-    indifference: Amount | None = None
-    take: str | None = None
-    incumbent: str | None = None
-    move: list[str] = []
-    prices: str
-    price: list[str] = []
-    seed: Annotated[int, Field(ge=0)]
-    every_golden_set: bool
-    cluster_by: str = AUTO
-    judge_noise: str = OFF
-    reader: str = Answering().reader
-    scorer: str = Answering().scorer
-    cost_per: Per = "query"
-    correct_from: Annotated[float, Field(gt=0, le=1)] = Answering().least
-    together: bool
-    generation: Generation | None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _gathered(cls, data: Any) -> Any:  # noqa: ANN401 - of a file
-        """Gather the limits on numbers other than quality, each of which an older record may lack."""
-        if not isinstance(data, dict):
-            return data
-        return {
-            **data,
-            "beside": {axis.limit: data[axis.limit] for axis in (*BESIDE, *MOVING) if axis.limit in data},
-        }
-
-
-class _Row(BaseModel):
-    run_id: str
-    stack: str
-
-
-class _Made(BaseModel):
-    stack_id: str
-    spec: JsonMap = {}
-
-
-class _Taken(BaseModel):
-    given_up: float  # quality, minus the rule's choice's
-
-
-class _Form(BaseModel):
-    frontier: Literal["usual", "weak"]
-
-
-class Recorded(BaseModel):
-    """The parts of a decision record that the gate needs."""
-
-    format: Literal["clq-explorer/decision-record"]
-    version: Annotated[int, Field(le=VERSION)]
-    chosen: _Row  # the chosen stack, by its run and name
-    stack: _Made  # its components
-    frontier: list[_Row]  # the stacks not dominated then
-    asked: _Form  # the form of the frontier
-    question: Again  # the question to ask again
-    command: str | None  # the command line that decides the same; None if there is none
-    decided_by: int = 1  # version of the rule
-    taken: _Taken | None = None  # the stack that a person took, and the quality given up
-    revision: int | None = None  # revision of the store that it was made from
-    _data: dict[str, Any] = PrivateAttr(default_factory=dict)
-    _given: frozenset[str] = PrivateAttr(default=frozenset())
-
-    @property
-    def given(self) -> frozenset[str]:
-        """The ids of runs that a gate was given: among the recorded stack's runs these count first."""
-        return self._given
-
-    def beside_results(self, given: Given | None) -> Recorded:
-        """Return the record together with the runs of the results that a gate was given."""
-        self._given = frozenset() if given is None else given.runs
-        return self
-
-    @property
-    def accepted(self) -> float:
-        """The quality given up by hand, 0 or more."""
-        return 0.0 if self.taken is None else max(0.0, self.taken.given_up)
-
-    @property
-    def data(self) -> Mapping[str, Any]:
-        """The whole record."""
-        return self._data
-
-
-def recorded(data: object, name: str) -> Recorded:
-    """Return the part of a record that the gate needs.
-
-    Raises:
-        InputError: If it isn't a record, has another version, or chose nothing.
-    """
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise InputError("This is not a decision record.", where=name, do=_AGAIN)
-    if "chosen" in data and data["chosen"] is None:
-        raise InputError(
-            "This record chose no stack, so there is nothing to hold.", where=name, do="Loosen its limits."
-        )
-    try:
-        was = Recorded.model_validate(data)
-    except ValidationError as error:
-        _, problem = next(iter(problems(error, Recorded, data)))
-        raise InputError(f"{problem.where}: {problem.found}", where=name, do=_AGAIN) from None
-    was._data = data
-    return was
-
-
-def record_of(path: Path) -> Recorded:
-    """Read a record from its file.
-
-    Raises:
-        InputError: If it cannot be read, or like `recorded`.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"The record cannot be read: {error.strerror}.",
-            where=shown(path, 200),
-            do="Give the JSON that `record` wrote.",
-        ) from None
-    return recorded(parsed(data, path.name), path.name)
 
 
 @dataclass(frozen=True)
@@ -213,9 +59,8 @@ class Held:
     def findings(self) -> pl.DataFrame:
         """The reasons why it no longer holds; see `broken`."""
         found = broken(self.was, self.view, share=self.share, least_pgs=self.least_pgs)
-        return (
-            found if self.given is None else pl.concat([_elsewhere(self.was, self.view, self.given), found])
-        )
+        apart = _rows([*elsewhere(self.was, self.view, self.given)])
+        return pl.concat([apart, found])
 
     @cached_property
     def today(self) -> Mapping[str, Any]:
@@ -245,26 +90,6 @@ class Held:
         said = stays(self.was.data)
         what = self.was.chosen.stack if said is None else f"stay with {said['incumbent']}"
         return f"No longer holds: {what}."
-
-
-def _elsewhere(was: Recorded, asked: View, given: Given) -> pl.DataFrame:
-    """Return a finding if none of the given results is judged, or those of the recorded stack are not."""
-    if not given.landed(asked):
-        reason = f"nothing of the results counts in {asked.scope.collection_id}, which is judged"
-    elif _set_apart(was, asked, given):
-        reason = "results of this stack came, but they do not compare with the rest"
-    else:
-        return _rows([])
-    return _rows([("elsewhere", was.chosen.stack, f"results in {given.into}", reason)])
-
-
-def _set_apart(was: Recorded, asked: View, given: Given) -> bool:
-    """Return whether results under the recorded stack's name came that its numbers are not of."""
-    row, runs = today(was, asked.table), asked.snapshot.runs(asked.scope.collection_id)
-    if row is not None and asked.table["run_id"][row] in given.runs:
-        return False
-    names = {was.chosen.stack, *runs.filter(run_id=was.chosen.run_id)["label"]}
-    return not runs.filter(pl.col("run_id").is_in(given.runs), pl.col("label").is_in(names)).is_empty()
 
 
 def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collection[str]) -> Q:
@@ -312,11 +137,14 @@ def broken(was: Recorded, asked: View, *, share: float = SHARE, least_pgs: float
         while the decision holds.
     """
     if said := stays(was.data):
-        return _rows([*stale(said, asked)])
-    row = today(was, asked.table)
+        found, runs = [*stale(said, asked)], asked.running_row
+        if runs is not None and not was.excluded(str(was.question.incumbent)):
+            found += _over(runs, str(said["incumbent"]), asked)
+        return _rows(found)
+    row = today(was, asked)
     if row is None:
         return _rows([("gone", was.chosen.stack, "", "no run of this stack is in the workspace")])
-    over = _over(row, was, asked)
+    over = _over(row, was.chosen.stack, asked)
     if was.decided_by < DECIDED_BY:
         return _rows([*over, *_dominated(row, was, asked), *_another(row, was, asked, share)])
     if over:
@@ -328,10 +156,10 @@ def answer(was: Recorded, asked: View) -> str:
     """Say that a decision holds, with today's numbers, and the rule's choice today if it differs."""
     if stays(was.data):
         return holding(asked)
-    table, row = asked.table, today(was, asked.table)
+    table, row = asked.table, today(was, asked)
     if row is None:
         return ""
-    name = _version(row, was, table) or was.chosen.stack
+    name = version(row, was, asked) or was.chosen.stack
     words = f"Holds: {name}: {numbers(table.row(row, named=True), asked.quality, asked.latency)}."
     if was.decided_by < DECIDED_BY:
         words += f" Judged {old_rule.NAMED}."
@@ -400,60 +228,12 @@ def _rows(findings: list[tuple[str, str, str, str]]) -> pl.DataFrame:
     return pl.DataFrame(findings, schema=SCHEMA, orient="row")
 
 
-def today(was: Recorded, table: pl.DataFrame) -> int | None:
-    """Return the chosen stack's row: its newest run, given results first, and on ties the recorded run.
-
-    The newest version of a custom pipeline, or of an imported stack, represents it: the question is whether
-    that version may ship.
-    """
-    own, given = pl.col("run_id") == was.chosen.run_id, pl.col("run_id").is_in(was.given)
-    rows = (
-        table.with_row_index("row")
-        .filter(own | _same(was, table) | _versions(was, table))
-        .sort(given, "created_at", own, descending=True, nulls_last=True)
-    )
-    return None if rows.is_empty() else int(rows["row"][0])
-
-
-def _same(was: Recorded, table: pl.DataFrame) -> pl.Series:
-    """Return which stacks are the recorded one, ignoring keys that nothing reads [n]."""
-    key = stack_key(was.stack.spec)
-    same = [stack_key(json.loads(spec)) == key for spec in table["spec"]]
-    return (table["stack_id"] == was.stack.stack_id) | pl.Series(same, dtype=pl.Boolean)
-
-
-def _versions(was: Recorded, table: pl.DataFrame) -> pl.Series:
-    """Return which stacks are later versions of the chosen one [n].
-
-    Versions of a custom pipeline differ in nothing but their version; those of an imported stack that is
-    known only by name are called ``name (2)``, which the store derived from an existing name.
-    """
-    spec = was.stack.spec
-    if spec.get("mode") == OWN:
-        chosen = _unversioned(spec)
-        return pl.Series([_unversioned(json.loads(one)) == chosen for one in table["spec"]], dtype=pl.Boolean)
-    if set(spec) != {"name"} or was.revision is None:
-        return pl.Series([False] * table.height, dtype=pl.Boolean)
-    named = [str(json.loads(one).get("name", "")) for one in table["spec"]]
-    versions = [is_later_version(name, str(spec["name"])) for name in named]
-    return pl.Series(versions, dtype=pl.Boolean) & (table["added_revision"] > was.revision)
-
-
-def _version(row: int, was: Recorded, table: pl.DataFrame) -> str:
-    """Name the version of the chosen stack that represents it today, or return "" if it is unchanged."""
-    return "" if _same(was, table)[row] else str(table["name"][row])
-
-
-def _unversioned(spec: JsonMap) -> JsonMap:
-    return {key: value for key, value in spec.items() if key != "version"}
-
-
-def _over(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
-    """Return the limit that the chosen stack breaks, or lacks a number for."""
+def _over(row: int, name: str, asked: View) -> list[tuple[str, str, str, str]]:
+    """Return the limit that a stack breaks, or lacks a number for."""
     reasons = asked.decision.excluded().filter(pl.col("row") == row)
     now = numbers(asked.table.row(row, named=True), asked.quality, asked.latency)
     check = "limit" if asked.decision.over[row].any() else "unknown"
-    return [(check, was.chosen.stack, now, reason) for reason in reasons["reason"]]
+    return [(check, name, now, reason) for reason in reasons["reason"]]
 
 
 def waived(was: Recorded, asked: View, names: Collection[str]) -> tuple[View, tuple[Axis, ...]]:
@@ -466,7 +246,7 @@ def waived(was: Recorded, asked: View, names: Collection[str]) -> tuple[View, tu
     for name in names:
         if name not in LIMITS:
             raise UnknownNameError("limit", name, LIMITS)
-    row, decision = today(was, asked.table), asked.decision
+    row, decision = today(was, asked), asked.decision
     if row is None:
         return asked, ()
     dropped = tuple(
@@ -486,9 +266,9 @@ def _dominated(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str
     if row in on or not before or not asked.decision.feasible[row]:
         return []
     merits = np.array([axis.merit(axis.read(asked.table)) for axis in asked.decision.compared])
-    versions = _versions(was, asked.table)
+    later = versions(was, asked)
     for other in on:
-        if not versions[other] and (merits[:, other] >= merits[:, row]).all():
+        if not later[other] and (merits[:, other] >= merits[:, row]).all():
             name = asked.table["name"][other]
             now = numbers(asked.table.row(other, named=True), asked.quality, asked.latency)
             return [("dominated", was.chosen.stack, f"{name}: {now}", "no worse in anything, better in one")]
@@ -504,8 +284,8 @@ def _another(row: int, was: Recorded, asked: View, share: float) -> list[tuple[s
         words = "it is chosen on the figures as they are; without results per query there is no probability"
     else:
         words = f"it would be chosen with a probability of {text.percent(best[likely])}"
-    if version := _version(row, was, asked.table):
-        words = f"{words}, and not {version}"
+    if named := version(row, was, asked):
+        words = f"{words}, and not {named}"
     if likely is None or likely == row or (best[likely] is not None and best[likely] <= share):
         return []
     return [("another", was.chosen.stack, str(asked.table["name"][likely]), words)]

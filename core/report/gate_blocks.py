@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from core.decide.selection import DECIDED_BY
-from core.report.gate import Held, today
+from core.report.gate import Held
+from core.report.gate_runs import today
 from core.report.old_rule import NAMED
 from core.report.page import kept
 from core.views import columns as cols
@@ -53,7 +54,7 @@ def gate_blocks(held: Held) -> Blocks:
 
 def _stale(held: Held) -> str | None:
     """Say that the results contain nothing of the recorded stack, and when its numbers were made; or None."""
-    row = today(held.was, held.view.table)
+    row = today(held.was, held.view)
     if row is None or held.view.table["run_id"][row] in held.was.given:
         return None
     made = held.view.table["created_at"][row]
@@ -76,7 +77,7 @@ def beside(held: Held) -> pl.DataFrame:
         when, stack, quality, latency_ms, cost and n; an unknown number is null.
     """
     table, chosen = held.view.table, held.view.decision.chosen
-    row = today(held.was, table)
+    row = today(held.was, held.view)
     then = held.was.data.get("chosen") or {}
     rows = [("recorded", held.was.chosen.stack, *(then.get(name) for name in _BESIDE))]
     for when, at in (("the same today", row), ("chosen today", chosen)):

@@ -34,7 +34,7 @@ CODES: Mapping[str, int] = dict.fromkeys(("worse", "pgs", "another", "dominated"
 }
 """Exit code by the first cause; 2 is wrong usage."""
 CHECKS: Mapping[str, str] = {
-    "elsewhere": "the results that were given are in the workspace that is judged",
+    "elsewhere": "the newest results of the stack, and those that were given, are what is judged",
     "gone": "the chosen stack is in the workspace",
     "limit": "it is within the limits",
     "unknown": "what the limits ask for is known of it, or waived",
@@ -48,7 +48,7 @@ CHECKS: Mapping[str, str] = {
 """What is checked, by the cause of failure, in order."""
 OLD, NEW = ("dominated", "another"), ("worse", "pgs")
 """Checks made only by the rule until 0.2, and only by the current one."""
-CHECKED = {"elsewhere", "gone"}
+CHECKED = {"elsewhere", "gone", "limit", "unknown"}
 STAYING = CHECKED | {"retires", "switch"}
 """Checks of a decision to stay with the stack that runs; those of `CHECKED` are made of every record."""
 _NO_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -159,7 +159,7 @@ def as_junit(held: Held, name: str) -> str:
         name: Name of the record, for the suite.
     """
     findings = {row["check"]: row for row in held.findings.to_dicts()}
-    others = {*(OLD if held.was.decided_by >= DECIDED_BY else NEW), *(() if held.given else ("elsewhere",))}
+    others = {*(OLD if held.was.decided_by >= DECIDED_BY else NEW)}
     others |= CHECKS.keys() - STAYING if stays(held.was.data) else STAYING - CHECKED
     checks = {check: words for check, words in CHECKS.items() if check not in others}
     suites = Xml.Element("testsuites")

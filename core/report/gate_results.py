@@ -25,9 +25,10 @@ class Given:
 
     into: str  # the workspace that was named for them
     sentence: str  # what was imported, or that all of it existed before
-    runs: frozenset[str]  # ids
-    golden_sets: frozenset[str]  # ids
-    collections: frozenset[str]  # ids of the collections whose queries or passages were imported
+    runs: frozenset[str] = frozenset()  # ids
+    golden_sets: frozenset[str] = frozenset()  # ids
+    collections: frozenset[str] = frozenset()  # ids of those whose queries or passages were imported
+    named: frozenset[str] = frozenset()  # names of runs and golden sets in the files
 
     def landed(self, asked: View) -> bool:
         """Return whether any of the results counts in a workspace: its judgements, its texts, or a run.
@@ -49,13 +50,17 @@ def given(
     store: Store,
     paths: Sequence[Path],
     into: str | None,
+    of: str,
     on_wait: Callable[[float], None] | None = None,
 ) -> Given | None:
     """Import the results that a gate is given, all of them or nothing; None if it is given none.
 
+    Nothing is imported into a workspace that is not judged.
+
     Args:
         paths: Files and folders.
         into: The workspace that they belong to.
+        of: The workspace that the record is of, which is judged.
 
     Raises:
         InputError: If one of the two is missing, or like `core.work.imports.imports.land`.
@@ -74,6 +79,9 @@ def given(
             where="--results",
             do="Name their files, or leave out --into to judge what is stored.",
         )
+    if into != of:
+        said = f"Nothing was imported: the record is of workspace {shown(of)}, not of {shown(into)} (--into)."
+        return Given(into, said)
     snapshot = store.read()
     if into in snapshot.collections(removed=True)["collection_id"]:
         raise InputError(
@@ -91,4 +99,6 @@ def given(
         frozenset(run.run_id for run in done.made.runs),
         frozenset(golden.golden_set_id for golden in done.made.golden_sets),
         frozenset(each.part_of or each.collection_id for each in done.made.collections if texts),
+        frozenset(run.label for run in imported.runs)
+        | frozenset(golden.golden_set_id for golden in imported.golden_sets),
     )

@@ -51,5 +51,7 @@ def stale(said: Mapping[str, Any], asked: View, today: date | None = None) -> It
 
 def holding(asked: View) -> str:
     """Say that a decision to stay holds, with the numbers of today."""
-    move = stay_or_move(asked)
-    return "" if move is None else f"Holds: {line(move, asked.quality.name)}"
+    move, row = stay_or_move(asked), asked.running_row
+    if move is not None:
+        return f"Holds: {line(move, asked.quality.name)}"
+    return "" if row is None else f"Holds: Stay with {asked.table['name'][row]}: no other stack is there."

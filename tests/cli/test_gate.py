@@ -343,6 +343,109 @@ def test_results_of_the_recorded_stack_that_are_set_apart_never_hold(demo_store,
     done = call(path, "gate", tmp_path / "r.json", "--results", averages, "--into", "python-docs")
     assert done.exit_code == 8, done.output
     assert "they do not compare with the rest" in " ".join(done.stdout.split())
-    Lab("other").write(path)
-    with pytest.raises(InputError, match="of workspace 'python-docs', not of 'other'"):
-        clq.open(path).workspace("other").gate(tmp_path / "r.json")
+    other = next(name for name in clq.open(path).workspaces if name != "python-docs")
+    words = f"The record is of workspace python-docs, not of {other}"
+    space = clq.open(path).workspace(other)
+    with pytest.raises(InputError, match=words):
+        space.gate(tmp_path / "r.json")
+    with pytest.raises(InputError, match=words):
+        space.decide().gate(tmp_path / "r.json")
+    refused = call(path, "gate", tmp_path / "r.json", "--collection", other)
+    assert refused.exit_code == 1
+    assert words in " ".join(refused.stderr.split())
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """The store of `BEFORE` without costs, and the record of its decision; to be copied."""
+    folder = tmp_path_factory.mktemp("imported")
+    store(folder / "store", **{name: (*numbers[:2], None) for name, numbers in BEFORE.items()})
+    assert call(folder / "store", "record", folder / "r.json", *LIMITS[:4]).exit_code == 0
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ([{"Good": (14, 140)}], "results of Good came, which is written otherwise"),
+        ([{"good": (14, 140)}, {"good": (2, 140)}], "several results of this stack came: good · new-0"),
+        ([{"good-v2": (14, 140)}], None),  # another stack
+    ],
+)
+def test_results_that_may_mean_the_recorded_stack_never_hold_by_old_ones(tmp_path, imported, files, words):
+    shutil.copytree(imported, tmp_path, dirs_exist_ok=True)
+    given = [results(tmp_path / f"new-{place}.csv", **stacks) for place, stacks in enumerate(files)]
+    named = [word for file in given for word in ("--results", file)]
+    done = call(tmp_path / "store", "gate", tmp_path / "r.json", *named, "--into", "lab")
+    assert done.exit_code == (8 if words else 0), done.output
+    assert (words or "The results bring nothing of good") in " ".join(done.stdout.split())
+
+
+@pytest.mark.slow
+def test_newer_averages_of_the_stack_never_leave_a_gate_to_old_rankings(tmp_path, imported):
+    shutil.copytree(imported, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "averages.csv").write_text("stack,RR@10,latency_ms\ngood,0.1,900\n", encoding="utf-8")
+    added = clq.open(tmp_path / "store").add(tmp_path / "averages.csv", collection="lab", if_changed="new")
+    assert added.runs
+    gate = clq.open(tmp_path / "store").gate(tmp_path / "r.json")
+    assert gate.findings["check"].to_list() == ["elsewhere"]
+    assert gate.findings["now"][0] == "good (2)"
+
+
+@pytest.mark.slow
+def test_in_a_store_that_was_made_anew_the_newest_version_is_judged(tmp_path, imported):
+    shutil.copytree(imported, tmp_path, dirs_exist_ok=True)
+    record = json.loads((tmp_path / "r.json").read_text())
+    (tmp_path / "r.json").write_text(json.dumps(record | {"revision": 40}))
+    file = results(tmp_path / "new.csv", good=(14, 450))
+    assert clq.open(tmp_path / "store").add(file, collection="lab", if_changed="new").runs
+    gate = clq.open(tmp_path / "store").gate(tmp_path / "r.json")
+    assert gate.findings["check"].to_list() == ["limit"]
+
+
+@pytest.mark.slow
+def test_judgements_that_become_another_version_are_not_passed_over(tmp_path):
+    space, file = clq.open(tmp_path / "store"), tmp_path / "shop.qrels"
+
+    def judged(grade):
+        file.write_text("".join(f"{query} 0 p {grade}\n{query} 0 x 0\n" for query in QUERIES))
+        return file
+
+    first = results(tmp_path / "first.csv", good=(14, 150), cheap=(4, 20))
+    space.add(first, judged(3), collection="shop")
+    assert call(space.path, "record", tmp_path / "r.json", *LIMITS[:4]).exit_code == 0
+    space.add(judged(2), collection="shop", if_changed="new")
+    given = ["gate", tmp_path / "r.json", "--into", "shop", "--results"]
+    done = call(space.path, *given, judged(1))
+    assert done.exit_code == 8, done.output
+    assert space.store.read().golden_sets("shop").height == 2
+    done = call(space.path, *given, first, "--results", judged(2))
+    assert done.exit_code == 8, done.output
+    assert "came, but they are another version of it" in " ".join(done.stdout.split())
+
+
+@pytest.mark.slow
+def test_to_stay_holds_only_within_the_limits(tmp_path, imported):
+    shutil.copytree(imported, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "store"
+    words = ["record", tmp_path / "stay.json", "--incumbent", "good"]
+    assert call(path, *words, *LIMITS[:4]).exit_code == 0
+    assert json.loads((tmp_path / "stay.json").read_text())["stay_or_switch"]["answer"] == "stay"
+    assert call(path, "gate", tmp_path / "stay.json").exit_code == 0
+    assert call(path, "gate", tmp_path / "stay.json", "--sla-ms", "10").exit_code == 5
+
+
+@pytest.mark.slow
+def test_a_misspelt_workspace_for_results_leaves_nothing_behind(tmp_path, imported):
+    shutil.copytree(imported, tmp_path, dirs_exist_ok=True)
+    file = results(tmp_path / "new.csv", good=(14, 140))
+    done = call(tmp_path / "store", "gate", tmp_path / "r.json", "--results", file, "--into", "labb")
+    assert done.exit_code == 8
+    assert "the record is of workspace lab, not of labb" in " ".join(done.stdout.split())
+    assert clq.open(tmp_path / "store").workspaces == ("lab",)
+
+
+def test_the_store_in_python_gates_with_the_options_of_the_command(before):
+    gate = clq.open(before / "store").gate(before / "record.json", least_pgs=1.0, waive=["min_robust"])
+    assert (gate.held.least_pgs, gate.held.waived) == (1.0, ())

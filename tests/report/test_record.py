@@ -21,7 +21,7 @@ from core.cli.app import app
 from core.decide.rules import Constraints
 from core.report.data import FORMAT, VERSION, record_data, verdict
 from core.report.files import ENDINGS, command, file_name, pinned_link, record_file
-from core.report.gate import Again
+from core.report.recorded import Again
 from core.store import Store
 from core.views.text import cost_unit
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER
