@@ -17,7 +17,7 @@ from typing import Any
 
 from filelock import lock_descriptor, unlock_descriptor
 
-from core.errors import InputError
+from core.errors import ClqError, InputError, refusal
 
 _POLL_S = 0.02
 _ASKED = 3  # Number of tries
@@ -55,6 +55,26 @@ def write_text(path: Path, text: str) -> int:
     with replacing(path) as draft:
         draft.write_bytes(content)
     return len(content)
+
+
+def write_out(path: Path, text: str) -> int:
+    """Replace a file that somebody named by a text, atomically; return its size in bytes.
+
+    Raises:
+        InputError: If it cannot be written there.
+    """
+    try:
+        return write_text(path, text)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def unwritable(path: Path, error: OSError) -> ClqError:
+    """Say in a sentence why a path that somebody named cannot be written."""
+    if not path.parent.is_dir():
+        return InputError("Its folder does not exist.", where=str(path), do="Make it first, or name another.")
+    found = f"It cannot be written: {error.strerror or error}."
+    return refusal(error) or InputError(found, where=str(path), do="Name another one.")
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -237,7 +257,7 @@ def target(path: Path) -> Iterator[Path]:
                 yield Path(folder)
                 _zip(Path(folder), draft)
     except OSError as error:
-        raise InputError(f"It cannot be written: {error}.", where=str(path)) from error
+        raise unwritable(path, error) from error
 
 
 def _zip(folder: Path, to: Path) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 from core.api.shown import Shown
 from core.api.typed import typed
 from core.errors import InputError, UnknownNameError
-from core.files import write_text
+from core.files import write_out
 from core.views import pages
 from core.views.blocks import Block
 from core.views.pages import PAGES
@@ -88,7 +88,7 @@ class Page(Shown):
 
         file = Path(path).expanduser()
         form = _ENDINGS[destination(file, tuple(_ENDINGS), overwrite=replace)]
-        write_text(file, as_json(self.said) if form == "json" else as_file(self.said, form))
+        write_out(file, as_json(self.said) if form == "json" else as_file(self.said, form))
         return file
 
     @property

@@ -20,7 +20,7 @@ from core.cli.base import complain
 from core.cli.context import Format, FormatOption, emit, lay
 from core.cli.deciding import Question, deciding
 from core.cli.gate import compared
-from core.files import write_text
+from core.files import write_out
 from core.importers.read.text import shown
 
 if TYPE_CHECKING:
@@ -206,5 +206,5 @@ def snapshot(
     view = question.on_page(ctx.obj)
     address = pinned_link(view, dashboard)
     text = snapshot_file(view, verdict(view), address=address, made_at=datetime.now(UTC))
-    rows = [(str(path), write_text(path, text))]
+    rows = [(str(path), write_out(path, text))]
     emit(pl.DataFrame(rows, schema=["written", "bytes"], orient="row"), form)

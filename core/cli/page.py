@@ -15,7 +15,7 @@ import typer
 from core.cli.context import lay
 from core.cli.deciding import Question, deciding
 from core.errors import InputError, UnknownNameError
-from core.files import write_text
+from core.files import write_out
 from core.views.pages import PAGES, Page
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _print(said: Said, table: str | None, out: Path | None, form: PageForm) -> N
     if out is None:
         typer.echo(written, nl=not written.endswith("\n"))
     else:
-        write_text(out, written)
+        write_out(out, written)
 
 
 def _page(name: str) -> Page:

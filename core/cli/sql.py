@@ -10,7 +10,7 @@ import typer
 
 from core.cli.base import Context
 from core.cli.context import Format, FormatOption, emit
-from core.files import write_text
+from core.files import write_out
 from core.store.query import MEMORY, SECONDS, query, statements
 
 
@@ -36,5 +36,5 @@ def views(
     context: Context = ctx.obj
     store = context.store()
     snapshot = store.read()
-    size = write_text(target, statements(snapshot, store.path))
+    size = write_out(target, statements(snapshot, store.path))
     emit(pl.DataFrame({"written": [str(target)], "revision": [snapshot.revision], "bytes": [size]}), form)

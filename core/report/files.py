@@ -18,7 +18,7 @@ from core.analysis.workspace.scope import Ids, Judging
 from core.analysis.workspace.view import View
 from core.bidi import escaped, strip_bidi_controls
 from core.errors import InputError
-from core.files import write_text
+from core.files import write_out
 from core.paths import PROGRAM
 from core.report import render, snapshot
 from core.report.data import Verdict, record_data
@@ -160,7 +160,7 @@ def write_record(
     endings = [destination(path, ENDINGS, overwrite=overwrite) for path in paths]
     address, now = pinned_link(view, dashboard), datetime.now(UTC)
     return [
-        (str(path), write_text(path, record_file(ending, view, verdict, address=address, made_at=now)))
+        (str(path), write_out(path, record_file(ending, view, verdict, address=address, made_at=now)))
         for path, ending in zip(paths, endings, strict=True)
     ]
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 from core.bidi import escaped, strip_bidi_controls
 from core.decide.selection import DECIDED_BY
 from core.errors import ClqError, NothingKnownError, refusal
-from core.files import write_text
+from core.files import write_out
 from core.records import JsonMap
 from core.report.files import pinned_link
 from core.report.gate import Held
@@ -79,9 +79,15 @@ class Files:
         self._write(_refused(sentence, cause), _junit_refused(self.record, sentence, cause), markdown)
 
     def _write(self, data: JsonMap, junit: str, markdown: str) -> None:
+        failed = None
         for path, text in ((self.junit, junit), (self.markdown, markdown), (self.json, f"{as_json(data)}\n")):
-            if path is not None:
-                write_text(path, text)
+            try:
+                if path is not None:
+                    write_out(path, text)
+            except ClqError as error:  # the other files are written all the same
+                failed = error
+        if failed is not None:
+            raise failed
 
 
 def as_json(data: JsonMap) -> str:

@@ -12,7 +12,7 @@ from core.cli.context import Format, emit
 from core.cli.deciding import Question, deciding
 from core.cli.page import choices_of
 from core.errors import InputError
-from core.files import write_text
+from core.files import write_out
 
 
 @deciding
@@ -48,7 +48,7 @@ def run(
     written = learned.files(router.told(view, plan, rule))
     folder.mkdir(parents=True)
     for name, text in written.items():
-        write_text(folder / name, text)
+        write_out(folder / name, text)
     complain(router.sentence(view, plan, rule))
     complain(f"written: {', '.join(str(folder / name) for name in written)}")
     emit(rule.methods, form)
