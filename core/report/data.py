@@ -225,9 +225,14 @@ def workspace(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
     return {**{name: collection[name] for name in shown}, "golden_set": golden}
 
 
-def revision_made(snapshot: Snapshot) -> dict[str, object] | None:
-    """Return the origin of the revision shown: revision, at, action and note; None before the first."""
-    last = snapshot.revisions().sort("revision").tail(1)
+def revision_made(snapshot: Snapshot, number: int | None = None) -> dict[str, object] | None:
+    """Return the origin of a revision: revision, at, action and note; None if there is no such one.
+
+    Args:
+        number: None = the one shown.
+    """
+    known = snapshot.revisions().sort("revision")
+    last = (known if number is None else known.filter(revision=number)).tail(1)
     if last.is_empty():
         return None
     row = last.row(0, named=True)

@@ -13,9 +13,11 @@ from core.axes import stack_key
 from core.importers.read.text import shown
 from core.pipeline.own.config import OWN
 from core.records import JsonMap
+from core.report.data import revision_made
 from core.report.gate_results import Given
 from core.report.recorded import Recorded
 from core.report.staying import Finding, stays
+from core.store import Snapshot
 from core.work.imports.versions import is_later_version
 
 
@@ -44,18 +46,15 @@ def _same(was: Recorded, table: pl.DataFrame) -> pl.Series:
 
 def versions(was: Recorded, asked: View) -> pl.Series:
     """Return which stacks of a view are later versions of the chosen one [n]."""
-    return _later(was, asked.table, asked.snapshot.revision)
+    return _later(was, asked.table, asked.snapshot)
 
 
-def _later(was: Recorded, runs: pl.DataFrame, revision: int) -> pl.Series:
+def _later(was: Recorded, runs: pl.DataFrame, snapshot: Snapshot) -> pl.Series:
     """Return which runs are of later versions of the chosen stack [n].
 
     Versions of a custom pipeline differ in nothing but their version; those of an imported stack that is
-    known only by name are called ``name (2)``, which the store derived from an existing name.
-
-    Args:
-        revision: That of the store. One that is less than the record's is of another store, such as CI's,
-            where all versions that the record does not know came later.
+    known only by name are called ``name (2)``, which the store derived from an existing name. In another
+    store than the record's, such as one that CI makes anew, all versions that the record lacks came later.
     """
     spec = was.stack.spec
     if spec.get("mode") == OWN:
@@ -65,9 +64,17 @@ def _later(was: Recorded, runs: pl.DataFrame, revision: int) -> pl.Series:
         return pl.Series([False] * runs.height, dtype=pl.Boolean)
     named = [str(json.loads(one).get("name", "")) for one in runs["spec"]]
     later = pl.Series([is_later_version(name, str(spec["name"])) for name in named], dtype=pl.Boolean)
-    if revision < was.revision:
+    if not _of_this_store(was, snapshot):
         return later & ~runs["run_id"].is_in(list(was.compared))
     return later & (runs["added_revision"] > was.revision)
+
+
+def _of_this_store(was: Recorded, snapshot: Snapshot) -> bool:
+    """Return whether the record was made of this store, whose revisions are before or after it then."""
+    made = was.data.get("revision_made")
+    if made is None:
+        return was.revision is not None and snapshot.revision >= was.revision
+    return bool(made == revision_made(snapshot, was.revision))
 
 
 def version(row: int, was: Recorded, asked: View) -> str:
@@ -141,7 +148,7 @@ def _newer_apart(was: Recorded, asked: View) -> str:
         return ""
     runs = asked.snapshot.runs(asked.scope.collection_id).with_row_index()
     judged = runs.filter(run_id=asked.table["run_id"][row])["added_revision"].max()
-    later = _later(was, runs, asked.snapshot.revision) & (runs["added_revision"] > judged)
+    later = _later(was, runs, asked.snapshot) & (runs["added_revision"] > judged)
     apart = runs.filter(later).filter(~pl.col("run_id").is_in(asked.table["run_id"].to_list()))
     return "" if apart.is_empty() else str(apart.sort("added_revision")["label"][-1])
 

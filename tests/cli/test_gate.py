@@ -394,10 +394,11 @@ def test_newer_averages_of_the_stack_never_leave_a_gate_to_old_rankings(tmp_path
 
 
 @pytest.mark.slow
-def test_in_a_store_that_was_made_anew_the_newest_version_is_judged(tmp_path, imported):
+@pytest.mark.parametrize("made", [{"revision": 40}, {"revision_made": None, "revision": 40}, {"revision": 2}])
+def test_in_a_store_that_was_made_anew_the_newest_version_is_judged(tmp_path, imported, made):
     shutil.copytree(imported, tmp_path, dirs_exist_ok=True)
     record = json.loads((tmp_path / "r.json").read_text())
-    (tmp_path / "r.json").write_text(json.dumps(record | {"revision": 40}))
+    (tmp_path / "r.json").write_text(json.dumps(record | made))
     file = results(tmp_path / "new.csv", good=(14, 450))
     assert clq.open(tmp_path / "store").add(file, collection="lab", if_changed="new").runs
     gate = clq.open(tmp_path / "store").gate(tmp_path / "r.json")
