@@ -38,16 +38,49 @@ def offered(thing: object, name: str) -> Offered:
     return Upload(f"{name}.parquet", data.getvalue())
 
 
-def formats(things: Sequence[object], given: Sequence[Offered]) -> dict[str, str]:
-    """Return the formats of dicts by the names of their files: whole numbers only are grades."""
+def formats(
+    things: Sequence[object], given: Sequence[Offered], said: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the formats of dicts by the names of their files: whole numbers only are grades.
+
+    Args:
+        said: Formats that the user names, which need no guess.
+
+    Raises:
+        InputError: If whole numbers may as well be scores.
+    """
     named = {}
     for thing, upload in zip(things, given, strict=True):
         scores = scored(thing)
-        if scores is not None and isinstance(upload, Upload):
-            numbers = [number for passages in scores.values() for number in passages.values()]
-            grades = all(isinstance(number, Integral) for number in numbers)
-            named[upload.name] = "ranx-qrels" if grades else "ranx-run"
+        if scores is not None and isinstance(upload, Upload) and upload.name not in (said or {}):
+            kind = type(thing).__name__ if type(thing).__module__.startswith("ranx") else ""
+            graded = kind == "Qrels" or (kind != "Run" and _graded(scores, upload.name))
+            named[upload.name] = _GRADES if graded else _SCORES
     return named
+
+
+_GRADES, _SCORES = "ranx-qrels", "ranx-run"
+
+
+def _graded(scores: Mapping[Any, Mapping[Any, Any]], name: str) -> bool:
+    """Return whether a dict holds grades, which are whole numbers; many passages rarely differ in them.
+
+    Raises:
+        InputError: If the numbers are whole, but tell all passages of every query apart, as ranks do.
+    """
+    if not all(isinstance(number, Integral) for of in scores.values() for number in of.values()):
+        return False
+    apart = all(len(set(of.values())) == len(of) for of in scores.values())
+    if apart and any(len(of) > _FEW for of in scores.values()):
+        raise InputError(
+            "Whole numbers are grades, but these differ for all passages of every query, as scores do.",
+            where=name,
+            do=f"Scores: write 3.0, or formats={{{name!r}: {_SCORES!r}}}. Grades: {_GRADES!r} there.",
+        )
+    return True
+
+
+_FEW = 2  # Most passages of a query whose grades differ by chance
 
 
 def scored(thing: object) -> Mapping[Any, Mapping[Any, Any]] | None:

@@ -44,13 +44,20 @@ class Shown(ABC):
 
         return as_text("notebook", self.blocks, kind=self._kind, sentence=self.sentence, made=self._made)
 
-    def __rich_console__(self, *_: object) -> Iterator[str | Table]:
+    def __rich_console__(self, console: Console, _: object) -> Iterator[str | Table]:
         from rich.text import Text  # noqa: PLC0415
 
+        from core.report.narrow import fit  # noqa: PLC0415
         from core.report.plain import pieces  # noqa: PLC0415
 
+        left: list[str] = []
         for piece in pieces(self.blocks):
+            if not isinstance(piece, str):
+                left += fit(piece, console)
             yield Text(piece) if isinstance(piece, str) else piece  # type: ignore[misc]
+        if left:
+            names = ", ".join(dict.fromkeys(left))
+            yield Text(f"Left out at {console.width} columns: {names}.")  # type: ignore[misc]
 
     def __repr__(self) -> str:
         text = io.StringIO()

@@ -126,7 +126,7 @@ class Results(Shown):
         Args:
             things: Files, folders, archives, DataFrames of pandas, Polars or another library, and runs and
                 judgements as dicts, {query: {passage: score or grade}}: ranx's and pytrec_eval's. Whole
-                numbers only are grades.
+                numbers only are grades; refused if they tell all passages of every query apart.
             name: Name of a DataFrame or dict, like a file's.
             label: Name for the run; with several runs it prefixes their own names.
             collection: Workspace for the results; None = the one whose ids they use, or a new one.
@@ -149,7 +149,7 @@ class Results(Shown):
         from core.importers.meaning import mapped  # noqa: PLC0415
         from core.work.imports.imports import collection_of, knowing, land, read_into, report  # noqa: PLC0415
 
-        snapshot = self.store.read()
+        snapshot, said = self.store.read(), dict(more.get("formats", {}))
         names = [name, *(f"{name}_{place}" for place in range(2, len(things) + 1))]
         given = [offered(thing, called) for thing, called in zip(things, names, strict=False)]
         options = knowing(
@@ -164,7 +164,7 @@ class Results(Shown):
                 for column in ([given] if isinstance(given, str) else given)
             ),
             row=row,
-            **{**more, "formats": {**formats(things, given), **more.get("formats", {})}},
+            **{**more, "formats": formats(things, given, said) | said},
         )
         imported = read_into(given, options, snapshot, unmatched=unmatched, by=match)
         note = shown(", ".join(map(_called, given)), 200)

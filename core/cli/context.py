@@ -21,8 +21,8 @@ from rich.table import Table
 
 from core.bidi import escaped
 from core.cli.base import JSON_VERSION, complain
-from core.cli.narrow import fit
 from core.importers.read.text import shown
+from core.report.narrow import fit
 from core.views.text import ruled, to_csv
 
 _CELL = 200  # Maximum characters of a cell on a terminal

@@ -88,7 +88,20 @@ _SPELLED = {
     "hitrate": "Success",
     "err": "ERR",
     "infap": "infAP",
+    "setrecall": "R",
+    "setp": "P",
+    "setf": "F1",
 }
+_NEAR = {
+    "rprec": ("P", "R"),
+    "bpref": ("infAP", "AP"),
+    "gmmap": ("AP",),
+    "setmap": ("AP",),
+    "setrelativep": ("P",),
+    "iprecatrecall": ("P", "AP"),
+    "rndcg": ("nDCG",),
+}
+"""Measures of other tools that are not computed here, by their bare names → what is nearest to them."""
 _SHARES = (
     "accuracy", "exact match", "bpref", "Rprec", "F1 score", "faithfulness", "hallucination",
     "answer correctness", "factual correctness", "noise sensitivity", "context precision", "context recall",
@@ -299,12 +312,14 @@ def _find(name: str) -> MeasureInfo:
     for info in REGISTRY.values():
         if info.name.casefold() == name.casefold():
             return info
+    if near := _NEAR.get(_bare(name).rstrip("0123456789.")):
+        raise UnknownNameError("measure", name, near)
     folded = {known.casefold(): known for known in REGISTRY}
     meant = nearest(name, [*folded, *_SPELLED])
     if meant in _SPELLED:  # as another tool calls it
         raise UnknownNameError("measure", name, [_SPELLED[meant]])
-    near = [folded[match] for match in get_close_matches(name.casefold(), folded, n=5, cutoff=0.5)]
-    raise UnknownNameError("measure", name, near or [info.name for info in MEASURES])
+    close = [folded[match] for match in get_close_matches(name.casefold(), folded, n=5, cutoff=0.5)]
+    raise UnknownNameError("measure", name, close or [info.name for info in MEASURES])
 
 
 def _param(info: MeasureInfo, name: str) -> Param:

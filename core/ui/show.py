@@ -21,7 +21,7 @@ from core.ui.state import PHONE
 from core.ui.view import current_frame, current_page, find_view
 from core.views import columns as cols
 from core.views import text
-from core.views.columns import Column, Rows, scale_of, unit_of
+from core.views.columns import Column, Rows, in_ms, scale_of, unit_of
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.words.judging import provenance
 
@@ -151,7 +151,7 @@ def table(
     name, declared = of.name, of.columns
     if any(_holds(rows[each.name]) for each in of.more) and bar.toggle("more columns", key=f"more_{name}"):
         declared = of.every
-    columns = configured([each for each in declared if _holds(rows[each.name])])
+    columns = configured([in_ms(each, rows) for each in declared if _holds(rows[each.name])])
     view = find_view()
     columns, scales = _in_unit(rows, columns, None if view is None else text.cost_unit(view.table))
     # Arrow goes to the browser unchanged; a Polars frame would pass through pandas.

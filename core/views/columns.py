@@ -6,6 +6,7 @@ only its own differences.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -596,7 +597,8 @@ def for_people(
         said: The page's cost unit; None = the rows' own unit, or one that suits the table.
 
     Returns:
-        Costs in that unit, and dollar columns with enough digits to distinguish the values, four at most.
+        Costs in that unit, dollar columns with enough digits to distinguish the values, four at most, and
+        milliseconds with two digits of the least, so that none is written as 0.00.
     """
     dollars = {column.name: column.label for column in shown if column.form in _DOLLARS}
     said = said or unit_of(rows, dollars)
@@ -605,7 +607,7 @@ def for_people(
 
     def told(column: Column) -> Column:
         if column.name not in dollars:
-            return column
+            return in_ms(column, written)
         digits = column.digits
         if column.form == "usd":
             counted = said.digits if _of_many(column.label) else 0
@@ -614,6 +616,23 @@ def for_people(
         return column.replace(label=said.label(column.label), help=said.label(column.help), digits=digits)
 
     return written, tuple(map(told, shown))
+
+
+def in_ms(column: Column, rows: pl.DataFrame) -> Column:
+    """Return a column of milliseconds with two digits of the least that is over 0; others as they are."""
+    if column.form != "number" or column.digits < _LEAST or not _MS.search(column.label):
+        return column
+    if column.name not in rows.columns or not rows[column.name].dtype.is_numeric():
+        return column
+    least = rows.select(pl.col(column.name).filter(pl.col(column.name) > 0).cast(pl.Float64).min()).item()
+    if least is None or least >= 10**-_LEAST:
+        return column
+    return column.replace(digits=min(_FINEST, 1 - math.floor(math.log10(least))))
+
+
+_MS = re.compile(r"\bms\b")
+_LEAST, _FINEST = 2, 5
+"""Usual decimals of milliseconds, and the most: a clock tells no less from 0."""
 
 
 def columns(chosen: Columns, before: Sequence[Column] = (), ends: str = "") -> tuple[Column, ...]:

@@ -61,6 +61,25 @@ def test_whole_numbers_alone_are_grades(thing: object, formats: str, tmp_path: P
     assert added.report.filter(status="read")["what"].to_list() == [formats]
 
 
+def test_whole_numbers_that_tell_all_passages_apart_are_not_taken_for_grades(tmp_path: Path):
+    store, ranks = clq.open(tmp_path / "s"), {"q": {"a": 3, "b": 2, "c": 1}}
+    with pytest.raises(InputError, match=r"as scores do\. Scores: write 3\.0, or formats=\{'one.json'"):
+        store.add(ranks, name="one", collection="c")
+    added = store.add(ranks, name="one", collection="c", formats={"one.json": "ranx-run"})
+    assert added.report.filter(status="read")["what"].to_list() == ["ranx-run"]
+    added = store.add(ranks, name="one", collection="c", formats={"one.json": "ranx-qrels"})
+    assert added.report.filter(status="read")["what"].to_list() == ["ranx-qrels"]
+
+
+@pytest.mark.slow
+def test_no_word_of_a_printed_comparison_is_broken(results: clq.Results):
+    printed = repr(results.compare("good", "poor", measure="nDCG@10"))
+    assert max(map(len, printed.splitlines())) <= 120
+    for words in ("quality", "verdict", "recorded", "P(better)"):
+        assert words in printed
+    assert any(line.startswith("Left out at 120 columns: ") for line in printed.splitlines())
+
+
 @pytest.mark.parametrize(
     ("thing", "said"),
     [

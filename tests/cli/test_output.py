@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.cli.base import JSON_VERSION
 from core.cli.context import Format, emit, lay
-from core.cli.narrow import fit
 from core.paths import ROOT
+from core.report.narrow import fit
 from core.views.text import ruled
 
 WIDE = [("stack", False), ("RA-nWG@10", True), ("p50 ms", True), ("a note of the run", False), ("n", True)]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import InputError, UnknownNameError
-from core.metrics import REGISTRY, Measure, parse_list
+from core.errors import ClqError, InputError, UnknownNameError
+from core.metrics import REGISTRY, Measure, parse_list, understood
 from core.metrics.measure import MEASURES
 from core.params import Param
 
@@ -189,3 +189,19 @@ def test_parameters_that_are_words_or_whole_numbers():
     for param, wrong in wrongs:
         with pytest.raises(InputError, match="not allowed"):
             param.read(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("set_recall", "R"), ("set_P", "P"), ("set_F", "F1"), ("set_recall_10", "R@10"),
+        ("Rprec", "Found: P, R."), ("bpref", "Found: AP, infAP."), ("gm_map", "Found: AP."),
+        ("iprec_at_recall_0.10", "Found: AP, P."),
+    ],
+)  # fmt: skip
+def test_measures_of_trec_eval_are_understood_or_the_nearest_is_named(name, said):
+    if not said.startswith("Found"):
+        assert str(understood(name)) == said
+        return
+    with pytest.raises(ClqError, match=re.escape(said)):
+        understood(name)

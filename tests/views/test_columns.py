@@ -52,3 +52,15 @@ def test_rows_of_a_workspace_bring_their_unit_and_digits_tell_them_apart():
     scaled, (cost,) = columns.for_people(rows, columns.columns(["cost"]), None)
     assert cost.label == "$ / 1M"
     assert [usd(value, cost.digits) for value in scaled["cost"]] == ["$0.15", "$0.152"]
+
+
+@pytest.mark.parametrize(
+    ("values", "digits"),
+    [([0.0042, 12.0], 4), ([0.42, 0.0], 2), ([0.0000001, 1.0], 5), ([None, None], 2), ([0.01], 2)],
+)
+def test_milliseconds_are_never_written_as_nothing(values: list[float | None], digits: int):
+    of = columns.Rows("times", columns.number("latency_ms", "p50 ms"), columns.number("saved", "queries"))
+    rows = of.frame([(value, 0.001) for value in values])
+    _, (ms, saved) = columns.for_people(rows, of.every, None)
+    assert (ms.digits, saved.digits) == (digits, 2)
+    assert columns.in_ms(of.columns[0], rows).digits == digits
