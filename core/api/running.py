@@ -9,10 +9,15 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from core.analysis.workspace.choices import choices
+from core.analysis.workspace.comparable import timed_elsewhere
 from core.analysis.workspace.resolve import golden_set_of
+from core.analysis.workspace.scope import Latency, Scope
+from core.analysis.workspace.stacks import stack_table
 from core.api.results import Measured
 from core.errors import BudgetError, InputError
 from core.jobs import asked_to_stop
@@ -51,7 +56,12 @@ def measured(
     where = {"target": target} if isinstance(target, str) else called(target, str(form["name"]))
     filled = {**form, **{name: value for name, value in where.items() if not form.get(name)}}
     asked = OwnForm(**{**filled, "collection": collection, "golden_set": golden, "params": levels})
-    return ran(store, parse(specification(asked), "toml", name="measure"), quiet=quiet)
+    done = ran(store, parse(specification(asked), "toml", name="measure"), quiet=quiet)
+    snapshot, scope = store.read(), Scope(collection, golden or None)
+    book = load_books(own=own_folder(store.path))["list"]
+    table = stack_table(snapshot, scope, choices(snapshot, scope).quality, Latency(), book)
+    said = timed_elsewhere(table, done.runs["run_id"].to_list())
+    return replace(done, notes=(*done.notes, said)) if said else done
 
 
 def called(target: object, name: str = "") -> dict[str, str]:

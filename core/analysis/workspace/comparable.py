@@ -8,7 +8,7 @@ the machine that latencies were taken on, and the convention of the candidate po
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,6 +113,27 @@ def machines(table: pl.DataFrame) -> dict[str, int]:
             here.add(name)
     order = sorted(counts, key=lambda name: (-counts[name], name not in here, name))
     return {name: counts[name] for name in order}
+
+
+def timed_elsewhere(table: pl.DataFrame, run_ids: Collection[str]) -> str:
+    """Say that the latency of new stacks is unknown beside those of another machine, or return ""."""
+    counts = machines(table)
+    if len(counts) < 2:
+        return ""
+    chosen = next(iter(counts))
+    unknown = at_machine(table, chosen).filter(pl.col("latency_ms").is_null())["run_id"]
+    new = table.filter(
+        pl.col("run_id").is_in(list(run_ids)),
+        pl.col("run_id").is_in(unknown.implode()),
+        pl.col("latency_ms").is_not_null(),
+    )
+    if new.is_empty():
+        return ""
+    return (
+        f"Beside the others the latency of {', '.join(new['name'])} counts as unknown: "
+        f"{count(counts[chosen], 'stack')} were timed on another machine ({chosen}). Measure them here, or "
+        "compare all as they are: --together, in Python together=True."
+    )
 
 
 @remembered

@@ -175,6 +175,7 @@ def _try(snapshot: Snapshot, asked: OwnForm, query: str, form: Format) -> None:
 def _scores(context: Context, asked: OwnForm, run_ids: Sequence[str]) -> None:
     """Report the scores of the stacks, and their rank among the others."""
     from core.analysis.workspace.choices import choices  # noqa: PLC0415
+    from core.analysis.workspace.comparable import timed_elsewhere  # noqa: PLC0415
     from core.analysis.workspace.stacks import stack_table  # noqa: PLC0415
     from core.analysis.workspace.units import other_units  # noqa: PLC0415
     from core.views.decision.words import numbers  # noqa: PLC0415 - with the engines, a second
@@ -188,6 +189,8 @@ def _scores(context: Context, asked: OwnForm, run_ids: Sequence[str]) -> None:
     others, _ = other_units(snapshot, table)
     for row in new.filter(pl.col("run_id").is_in(list(others))).iter_rows(named=True):
         complain(f"{row['name']}: {others[row['run_id']]}; it is set apart from them.")
+    if said := timed_elsewhere(table, run_ids):
+        complain(said)
     address = urlencode({"ws": asked.collection})
     complain(f"Beside the others: `python -m core ui`, then http://localhost:8501/?{address}")
 

@@ -6,7 +6,13 @@ import polars as pl
 import pytest
 
 from core.analysis.workspace import comparable
-from core.analysis.workspace.comparable import at_machine, foreign_figures, machine, machines
+from core.analysis.workspace.comparable import (
+    at_machine,
+    foreign_figures,
+    machine,
+    machines,
+    timed_elsewhere,
+)
 from core.analysis.workspace.query_sets import QuerySets
 from core.analysis.workspace.scope import Ids, Latency
 from core.store import Store
@@ -69,6 +75,17 @@ def test_latencies_of_another_machine_are_unknown_with_the_reason():
         "no timings recorded",
     ]
     assert rows["name"].to_list() == ["stack 0", "stack 1", "stack 2"]
+
+
+def test_new_stacks_that_were_timed_on_another_machine_than_the_others_are_named():
+    rows = timed([BIG, BIG, SMALL, SMALL], latency_ms=[1.0, 2.0, 3.0, None])
+    ids = rows["run_id"].to_list()
+    assert timed_elsewhere(rows, ids[2:]).startswith(
+        "Beside the others the latency of stack 2 counts as unknown: 2 stacks were timed on another machine "
+        "(Big, 64 cores)."
+    )
+    assert timed_elsewhere(rows, ids[:2]) == ""
+    assert timed_elsewhere(timed([SMALL, SMALL], latency_ms=[1.0, 2.0]), ids[:1]) == ""
 
 
 @pytest.mark.slow
