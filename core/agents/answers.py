@@ -181,10 +181,14 @@ class Answers:
         """Return a stack's ranking for a query, beside the best order of its pool."""
         said, rows = self._queries(workspace, limits, _named({"stack": stack, "q": query_id}))
         row = rows.row(by_predicate=pl.col("query_id") == query_id, named=True)
+        view = self._decided(workspace, limits).view
+        access = view.snapshot.access(view.scope.collection_id)
+        asked = None if access is None else access.filters.get(query_id)
         return {
             "query_id": query_id,
             "notice": NOTICE,
             "untrusted_question": untrusted(row["text"] or ""),
+            **({"untrusted_filter": untrusted(asked.text)} if asked is not None else {}),
             "score": number(row["score"]),
             "best_order_of_its_pool": number(row["best"]),
             "passages": said.get("passages", {}).get("untrusted", []),
@@ -323,7 +327,16 @@ def _stack(view: View, table: pl.DataFrame, row: int | None) -> Small | None:
             "basis": named["cost_basis"],
         },
         "unjudged_share_of_the_top_k": number(named["hole"]),
+        **_leaks(view, named),
     }
+
+
+def _leaks(view: View, named: Mapping[str, Any]) -> Small:
+    """Return how many questions show what their filter forbids; {} where no question has a filter."""
+    if view.snapshot.access(view.scope.collection_id) is None:
+        return {}
+    ends = {end: number(named[f"leak_{end}"]) for end in ("low", "high")}
+    return {"leaks": {"measure": f"Leak@{view.quality.k}", "value": number(named["leak"]), **ends}}
 
 
 def _offer(other: Mapping[str, Any]) -> Small:

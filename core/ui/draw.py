@@ -241,7 +241,7 @@ def _passage_line(passage: Passage, *, judged: bool) -> str:
 
 
 _GRADES: Mapping[int | None, str] = {5: "green", 4: "green", 3: "blue", 2: "gray", 1: "gray", None: "orange"}
-_MARKS: Mapping[str, str] = {"l": "red", "n": "violet", "▲": "green", "▼": "orange"}
+_MARKS: Mapping[str, str] = {"f": "red", "l": "red", "n": "violet", "▲": "green", "▼": "orange"}
 """Colours of a passage's change, by the first letter of the word."""
 
 _DRAWS: Mapping[type, Callable[[Any], Any]] = {

@@ -18,7 +18,7 @@ from core.pipeline import demo, demo_docs, demo_filters
 from core.prices import load_books
 from core.store import Store
 
-FUSED = "BM25 ⊕ MiniLM · rrf 1 : 1.3 constant 10"
+FUSED = "BM25 ⊕ MiniLM"
 ADDED = ("quality", "p50", "usd_per_1k", "recall", "leak", "short")
 
 

@@ -43,6 +43,11 @@ def stacks() -> list[Stack]:
     return list({stack.stack_id: stack for one in axes for stack in grid(one)}.values())
 
 
+def plain(stack: Stack) -> str:
+    """Name a stack without the parts that all of them share."""
+    return first_look.plain(stack).replace(f", K = {K}", "").replace(" · rrf 1 : 1.3", "")
+
+
 def measure(folder: Path) -> Batch:
     """Run the stacks on the texts, with the filters of the questions."""
     frames = demo_filters.texts().frames
@@ -78,7 +83,7 @@ def main() -> None:
     runs = tuple(
         replace(
             run,
-            label=first_look.plain(run.stack).replace(f", K = {K}", ""),
+            label=plain(run.stack),
             environment={**run.environment, "reported": first_look.CLOCK},
         )
         for run in batch.runs

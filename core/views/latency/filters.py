@@ -27,6 +27,7 @@ HOW = (
     "Quality is over the judged questions; leaks and short answers are over all that a stack was asked."
 )
 MOST = 6  # Maximum stacks shown
+USUAL = "the best of each way of filtering"
 FORBIDDEN_MOST = 500  # Maximum forbidden passages that are listed
 _FIGURES = ("questions selectivity recall quality low high n p50 usd_per_1k leak leak_n short",)
 _MORE = "leak_low leak_high short_n"
@@ -51,7 +52,7 @@ def filters(view: View, ask: Ask) -> Blocks:
         yield Answer(NOTHING, NEEDS)
         return
     usual = usual_names(view, ranked)
-    names = tuple(ask.stacks(ranked, view.decision, "lats", usual=usual, most=MOST))
+    names = tuple(ask.stacks(ranked, view.decision, "lats", usual=usual, most=MOST, unsaid=USUAL))
     rows = questions(view, names)
     bins = filtered.by_selectivity(view, rows)
     first = bins.filter(pl.col("name") == names[0])
@@ -206,7 +207,8 @@ def lines(rows: pl.DataFrame, column: str, title: str, colours: Mapping[str, str
             )
         )
     style = theme.layout(x="passages that the filter leaves (%)", y=title, height=360)
-    style["xaxis"]["type"] = "log"
+    ticks = [10.0**power for power in range(-2, 3)]
+    style["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
     style["yaxis"]["rangemode"] = "tozero"
     return theme.finished(traces, style)
 

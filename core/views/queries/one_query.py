@@ -234,7 +234,7 @@ def _with_reasons(snapshot: Snapshot, run_id: str, query_id: str, side: Side) ->
     return replace(side, ranking=side.ranking.join(why, on="passage_id", how="left", maintain_order="left"))
 
 
-_OUTSIDE = {FORBIDDEN: "forbidden by the asker's filter", UNKNOWN: "not known whether the asker may see it"}
+OUTSIDE = {FORBIDDEN: "forbidden by the asker's filter", UNKNOWN: "not known whether the asker may see it"}
 
 
 def _with_states(access: Access | None, query_id: str, side: Side) -> Side:
@@ -243,7 +243,7 @@ def _with_states(access: Access | None, query_id: str, side: Side) -> Side:
         return side
     ids = side.ranking["passage_id"]
     states = access.states(pl.Series([query_id] * ids.len(), dtype=pl.String), ids)
-    outside = pl.Series("outside", [_OUTSIDE.get(state) for state in states.tolist()], dtype=pl.String)
+    outside = pl.Series("outside", [OUTSIDE.get(state) for state in states.tolist()], dtype=pl.String)
     return replace(side, ranking=side.ranking.with_columns(outside))
 
 

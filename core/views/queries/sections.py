@@ -16,6 +16,7 @@ from core.analysis.workspace.choices import lacking
 from core.analysis.workspace.clusters import Groups, groups
 from core.analysis.workspace.reported import query_scores
 from core.analysis.workspace.view import View
+from core.metrics.access import FORBIDDEN
 from core.stats.means import mean_interval
 from core.stats.significance import Setup
 from core.views import columns as cols
@@ -40,7 +41,7 @@ from core.views.blocks import (
 from core.views.charts import queries as charts
 from core.views.legend import colours_of
 from core.views.queries import one_query, words
-from core.views.queries.one_query import ROWS, OneQuery, Side
+from core.views.queries.one_query import OUTSIDE, ROWS, OneQuery, Side
 
 Row = Mapping[str, Any]
 
@@ -311,12 +312,17 @@ def passages(
             row["text"] or words.NO_TEXT,
             row.get("rank") or row.get("place"),
             row["grade"],
-            mark(row) if mark else "",
+            mark(row) if mark else _outside(row),
             words.card(row, against=against),
         )
         for row in rows.iter_rows(named=True)
     ]
     return Passages(read, judged, folded=mark is not None)
+
+
+def _outside(row: Row) -> str:
+    """Return a passage's mark: whether the asker's filter forbids it."""
+    return "forbidden" if row.get("outside") == OUTSIDE[FORBIDDEN] else ""
 
 
 def tables(query: OneQuery) -> Blocks:
