@@ -9,7 +9,7 @@ import polars as pl
 
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.costs import run_totals
-from core.analysis.workspace.filters import exact_runs, per_query, ranked_states, specs
+from core.analysis.workspace.filters import exact_runs, per_query, ranked_states, specs, twins
 from core.analysis.workspace.latencies import sample
 from core.analysis.workspace.query_sets import scores_by_query
 from core.analysis.workspace.view import View
@@ -62,12 +62,25 @@ def _selectivities(view: View, run_ids: list[str]) -> pl.DataFrame:
 
 
 def _recall(view: View, run_ids: list[str]) -> pl.DataFrame:
-    """Return the share that a search finds of what exact filtered search finds; 1 where it is that search."""
+    """Return the share that a search finds of what exact filtered search finds; 1 where it is that search.
+
+    It is what was measured with the run, else what it ranks of the passages that the same stack ranks if it
+    filters first and searches exactly; unknown of what ignores filters.
+    """
     rows = view.snapshot.signals(run_ids, signal="ann_recall")
-    rows = rows.group_by("run_id", "query_id").agg(recall=pl.col("value").mean())
-    exact = [run_id for run_id in exact_runs(view.snapshot, run_ids) if run_id not in set(rows["run_id"])]
-    every = view.snapshot.rankings(exact, stage="final").select("run_id", "query_id").unique()
-    return pl.concat([rows, every.with_columns(recall=pl.lit(1.0))])
+    parts = [rows.group_by("run_id", "query_id").agg(recall=pl.col("value").mean())]
+    left = [run_id for run_id in run_ids if run_id not in set(rows["run_id"])]
+    exact, way = exact_runs(view.snapshot, left), ways(view.snapshot, left)
+    every = view.snapshot.rankings([name for name in left if name in exact], stage="final")
+    parts.append(every.select("run_id", "query_id").unique().with_columns(recall=pl.lit(1.0)))
+    for run_id, twin in twins(view.snapshot, left).items():
+        if run_id not in exact and way[run_id][0] != "none":
+            wanted, found = (view.snapshot.rankings([name], stage="final") for name in (twin, run_id))
+            seen = found.select("query_id", "passage_id", hit=1)
+            both = wanted.join(seen, on=["query_id", "passage_id"], how="left")
+            shares = both.group_by("query_id").agg(recall=pl.col("hit").fill_null(0).mean())
+            parts.append(shares.select(pl.lit(run_id).alias("run_id"), "query_id", "recall"))
+    return pl.concat(parts)
 
 
 def ways(snapshot: Snapshot, run_ids: Sequence[str]) -> dict[str, tuple[str, bool]]:

@@ -84,7 +84,7 @@ def test_bins_add_up_and_say_what_the_readme_says(view: View):
         assert parts["questions"].sum() == every["questions"] == 149
         for figure, count in (("usd_per_1k", "questions"), ("leak", "leak_n"), ("recall", "questions")):
             known = parts.drop_nulls(figure)
-            if known.height:
+            if known.height and not (figure == "recall" and name.startswith("BM25 ·")):  # some find nothing
                 mean = (known[figure] * known[count]).sum() / known[count].sum()
                 assert mean == pytest.approx(every[figure])
     after = bins.filter(name=f"{FUSED} · post-filter 4 ×")
@@ -98,6 +98,8 @@ def test_bins_add_up_and_say_what_the_readme_says(view: View):
     assert "finds {} to {} %".format(*(round(100 * end) for end in ends)) in said
     assert f"leaks for {round(100 * whole.filter(name=f'{FUSED} · unfiltered')['leak'][0])} % of" in said
     assert f"{filtered.set_aside(view):,} grades lie outside" in said
+    (bm25,) = whole.filter(name="BM25 · post-filter 4 ×")["recall"]
+    assert 0 < bm25 < 1, "of what BM25 finds that filters first"
     exact = whole.filter(
         pl.col("name").is_in(["BM25 · pre-filter", "MiniLM · pre-filter", f"{FUSED} · pre-filter"])
     )

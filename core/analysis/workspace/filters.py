@@ -95,13 +95,12 @@ def expected(snapshot: Snapshot, run_ids: Sequence[str]) -> dict[str, Mapping[st
     is every passage that the filter leaves; of a lexical stack, which returns only passages with a word of
     the question, it is then unknown, −1.
     """
-    held = specs(snapshot, run_ids)
-    exact = {_stack(spec): run_id for run_id, spec in held.items() if _is_exact(spec)}
+    held, same = specs(snapshot, run_ids), twins(snapshot, run_ids)
     found: dict[str, Mapping[str, int]] = {}
     for run_id, collection in snapshot.searched(run_ids).items():
         access = snapshot.access(collection)
         left = {} if access is None else access.left
-        twin = exact.get(_stack(held[run_id]))
+        twin = same.get(run_id)
         if twin is not None:
             rows = snapshot.rankings([twin], stage="final").group_by("query_id").len()
             counts = dict(rows.iter_rows())
@@ -116,6 +115,14 @@ def specs(snapshot: Snapshot, run_ids: Sequence[str]) -> dict[str, JsonMap]:
     near = runs.filter(pl.col("run_id").is_in(list(run_ids)))["collection_id"].unique()
     among = runs.filter(pl.col("collection_id").is_in(near.to_list()))
     return {run_id: json.loads(spec) for run_id, spec in among.select("run_id", "spec").iter_rows()}
+
+
+def twins(snapshot: Snapshot, run_ids: Sequence[str]) -> dict[str, str]:
+    """Return the run of the same stack that filters first and searches exactly, by run, if there is one."""
+    held = specs(snapshot, run_ids)
+    exact = {_stack(spec): run_id for run_id, spec in held.items() if _is_exact(spec)}
+    of = {run_id: exact.get(_stack(held[run_id])) for run_id in run_ids}
+    return {run_id: twin for run_id, twin in of.items() if twin is not None}
 
 
 def exact_runs(snapshot: Snapshot, run_ids: Sequence[str]) -> frozenset[str]:

@@ -25,6 +25,7 @@ _QUERY_IDS = ("query_id", "qid", "question_id")
 _PASSAGE_IDS = ("passage_id", "doc_id", "document_id", "chunk_id", "_id", "id")
 _RANKED = {"rank", "score", "grade", "relevance", "run", "run_id"}
 _TEXTS = {"text", "title", "content", "contents", "body"}
+_NAMED_MOST = 5  # Questions named in a note
 _OF_COLLECTION = "the texts of the collection count"
 
 
@@ -186,16 +187,18 @@ def with_permissions(imported: Import, options: Options) -> Import:
         raise UnknownNameError("field of passages", name, fields.columns, where="--permission")
     asked = [] if filters is None else filters.lazy().select("query_id", "filter").collect().rows()
     first = {text: query for query, text in reversed(asked)}
-    empty = 0
+    empty: list[str] = []
     for text, query in first.items():
         read = parse(text)
         read.check(fields, f"filter of query {shown(query, 40)}")
-        empty += 0 if read.mask(fields).any() else sum(other == text for _, other in asked)
+        empty += [] if read.mask(fields).any() else [name for name, other in asked if other == text]
     said = {name: kind.value for name, kind in kinds(fields).items()}
     listed = ", ".join(f"{shown(name, 40)} ({kind})" for name, kind in said.items())
     notes = [f"Fields of passages: {listed}."]
-    several = "filters match" if empty > 1 else "filter matches"
-    notes += [f"{empty} {several} no passage."] * bool(empty)
+    several = "filters match" if len(empty) > 1 else "filter matches"
+    named = ", ".join(shown(name, 40) for name in sorted(empty)[:_NAMED_MOST])
+    others = f" and {len(empty) - _NAMED_MOST} more" if len(empty) > _NAMED_MOST else ""
+    notes += [f"{len(empty)} {several} no passage: {named}{others}."] * bool(empty)
     marked = [
         {"collection_id": options.collection_id, "field": name, "permission": True}
         for name in sorted(options.permissions)

@@ -142,7 +142,7 @@ def lowest(bins: pl.DataFrame, first: str) -> str:
     known = (
         bins.filter(pl.col("bin") != filtered.ALL).drop_nulls("recall").sort("recall", maintain_order=True)
     )
-    if known.is_empty():
+    if known.is_empty() or known["recall"][0] == 1:  # nothing is lost
         return ""
     row = known.row(0, named=True)
     short = "" if row["short"] is None else f", and leaves {text.percent(row['short'])} of answers short"

@@ -98,7 +98,7 @@ def test_what_cannot_hold_is_refused_by_name(files, options, said):
 
 def test_filters_that_match_nothing_are_counted():
     files = up("metadata.csv", METADATA), up("f.csv", FILTERS.replace("4}", "400}"))
-    assert "1 filter matches no passage." in read(*files, collection_id="c").notes
+    assert "1 filter matches no passage: q3." in read(*files, collection_id="c").notes
 
 
 def test_questions_of_a_specification_bring_their_filters(tmp_path):
