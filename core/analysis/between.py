@@ -150,8 +150,15 @@ def _by_set(snapshot: Snapshot, contest: Contest, golden_set_id: str) -> Standin
     """Say what the grades of a golden set decide, in the order of the draw."""
     graded = snapshot.within(golden_set_id).select(*PAIR, "grade")
     rows = draw(snapshot, contest).join(graded, on=PAIR, how="left", maintain_order="left")
+    ungraded = set(snapshot.gradings(golden_set_id).filter(pl.col("grade").is_null())["query_id"])
     items = [
-        Item(place, query_id, passage_id, grade=grade, at=None if grade is None else "")
+        Item(
+            place,
+            query_id,
+            passage_id,
+            grade=grade,
+            at=None if grade is None and query_id not in ungraded else "",
+        )
         for place, (query_id, passage_id, grade) in enumerate(rows.iter_rows())
     ]
     return standing(snapshot, contest, items)

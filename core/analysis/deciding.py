@@ -145,25 +145,74 @@ def _apart(sides: pl.DataFrame) -> pl.DataFrame:
     return sides.filter(pl.len().over(PAIR) == 1)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Apart:
+    """What only one of two stacks shows, in the order in which it is judged."""
+
+    contest: Contest
+    questions: pl.DataFrame  # `DIFFERENCES`, by query_id
+    sides: pl.DataFrame  # query_id, passage_id, side (−1 now, 1 to), by query_id and passage_id
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, contest: Contest) -> Apart:
+        """Compare two stacks; errors as of `differences`."""
+        questions = differences(snapshot, contest).sort("query_id")
+        return cls(contest, questions, _apart(_sides(snapshot, contest)).select(*PAIR, "side").sort(PAIR))
+
+    @property
+    def drawn(self) -> pl.DataFrame:
+        """The passages to judge (query_id, passage_id), question by question in the order of the draw."""
+        order = drawn(*self._range).order
+        queries = self.questions["query_id"].gather(order)
+        turn = pl.DataFrame({"query_id": queries, "turn": np.arange(len(order))})
+        apart = self.sides.join(turn, on="query_id").sort("turn", "passage_id")
+        chance = np.random.default_rng(SEED).random(
+            apart.height
+        )  # so that nobody sees which stack shows what
+        return apart.with_columns(chance=chance).sort("turn", "chance").select(PAIR)
+
+    @property
+    def _range(self) -> tuple[Floats, Floats]:
+        """The smallest and the largest possible difference of each question [n]."""
+        now, to = (self.questions[name].to_numpy() for name in ("only_now", "only_to"))
+        return -now / self.contest.k, to / self.contest.k
+
+    def standing(self, items: Sequence[Item], *, ahead: bool = True) -> Standing:
+        """Say what the grades of items decide so far, as `standing`; `ahead`: whether to predict the rest."""
+        contest, (low, high) = self.contest, self._range
+        place = {query: at for at, query in enumerate(self.questions["query_id"])}
+        judged = dict.fromkeys(item.query_id for item in items)
+        asked = Draw(low, high, np.array([place[query] for query in judged], dtype=np.intp))
+        seen = _seen(self.sides, contest.k, items)
+        told = looks(asked, seen)
+        said = decisions(told, contest.margin, contest.delta)
+        at = next((number for number, answer in enumerate(said) if answer), None)
+        open_ = at is None and ahead
+        more = expected_more(asked, seen, contest.margin, contest.delta) if open_ else None
+        return Standing(
+            contest=contest,
+            questions=len(self.questions),
+            open=len(judged),
+            done=len(seen),
+            graded=sum(item.at is not None for item in items),
+            passages=len(items),
+            looks=told,
+            answer=None if at is None else said[at],
+            at=at,
+            more=more,
+        )
+
+
 def draw(snapshot: Snapshot, contest: Contest) -> pl.DataFrame:
     """Return the passages to judge (query_id, passage_id), question by question in the order of the draw.
 
     Raises:
         InputError: If the two show the same passages, or have no question in common.
     """
-    rows = differences(snapshot, contest).sort("query_id")
-    order = drawn(*_range(rows, contest.k)).order
-    if not len(order):
+    rows = Apart.of(snapshot, contest).drawn
+    if rows.is_empty():
         raise InputError("The two stacks show the same passages.", do="Choose two others.")
-    turn = pl.DataFrame({"query_id": rows["query_id"].gather(order), "turn": np.arange(len(order))})
-    apart = _apart(_sides(snapshot, contest)).join(turn, on="query_id").sort("turn", "passage_id")
-    chance = np.random.default_rng(SEED).random(apart.height)  # so that nobody sees which stack shows what
-    return apart.with_columns(chance=chance).sort("turn", "chance").select(PAIR)
-
-
-def _range(rows: pl.DataFrame, k: int) -> tuple[Floats, Floats]:
-    """Return the smallest and the largest possible difference of each question [n]."""
-    return -rows["only_now"].to_numpy() / k, rows["only_to"].to_numpy() / k
+    return rows
 
 
 def standing(snapshot: Snapshot, contest: Contest, items: Sequence[Item]) -> Standing:
@@ -173,28 +222,7 @@ def standing(snapshot: Snapshot, contest: Contest, items: Sequence[Item]) -> Sta
         items: The queue's items, in the order of `draw`. A skipped passage counts as not useful; a question
             counts when all before it are judged whole.
     """
-    rows = differences(snapshot, contest).sort("query_id")
-    low, high = _range(rows, contest.k)
-    place = {query: at for at, query in enumerate(rows["query_id"])}
-    judged = dict.fromkeys(item.query_id for item in items)
-    asked = Draw(low, high, np.array([place[query] for query in judged], dtype=np.intp))
-    seen = _seen(_apart(_sides(snapshot, contest)), contest.k, items)
-    told = looks(asked, seen)
-    said = decisions(told, contest.margin, contest.delta)
-    at = next((number for number, answer in enumerate(said) if answer), None)
-    more = expected_more(asked, seen, contest.margin, contest.delta) if at is None else None
-    return Standing(
-        contest=contest,
-        questions=len(rows),
-        open=len(judged),
-        done=len(seen),
-        graded=sum(item.at is not None for item in items),
-        passages=len(items),
-        looks=told,
-        answer=None if at is None else said[at],
-        at=at,
-        more=more,
-    )
+    return Apart.of(snapshot, contest).standing(items)
 
 
 def _seen(apart: pl.DataFrame, k: int, items: Sequence[Item]) -> Floats:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.move_cost import config_of
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence, furthest
@@ -23,6 +24,7 @@ from core.decide.axes import Floats
 from core.decide.held_out import FOLDS, best_row, held_out
 from core.decide.switching import Gain, gains
 from core.metrics import Measure
+from core.pipeline.index.kinds import steady
 from core.pipeline.ranking.replay import Legs, fused, grid
 from core.stats.intervals import Labels
 
@@ -44,6 +46,13 @@ class Replay:
     tried: int  # settings that it was chosen from
     in_sample: float  # gain on the questions that chose it
     gain: Gain  # on questions that did not choose it
+    short: int  # questions of which fewer passages of the dense leg are stored than the fusion merges
+
+    @property
+    def unlisted(self) -> str | None:
+        """The embedder, if no catalogue has it: a run has to be told where it is."""
+        name = str(self.spec["embedder"])
+        return name if config_of(name) is None else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data: an entry of `replayed` of `switch --format json`."""
@@ -55,6 +64,8 @@ class Replay:
             "in_sample": self.in_sample,
             "n": self.gain.n,
             "tried": self.tried,
+            "short": self.short,
+            "unlisted": self.unlisted,
             "spec": dict(self.spec),
         }
 
@@ -105,6 +116,7 @@ class _Tried:
     legs: tuple[dict[str, Any], dict[str, Any]]
     fusions: Sequence[Mapping[str, Any]]
     values: Floats  # [fusions, queries]
+    stored: Floats  # [queries], passages of the dense leg, of those that its corpus has
 
 
 def _pairs(view: View) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -124,14 +136,16 @@ def _legs(view: View) -> dict[str, list[dict[str, Any]]]:
     """Return the stacks that search once and whose ranking is whole, by the run that stored it deepest."""
     rows = view.table.filter("has_rankings", pl.col("quality").is_not_null())
     deepest = furthest(view.snapshot, rows["run_id"].to_list(), view.scope.golden_set_id)
-    stored = dict(view.snapshot.runs(view.scope.collection_id).select("run_id", "spec").iter_rows())
+    runs = view.snapshot.runs(view.scope.collection_id).select("run_id", "spec", "manifest")
+    stored = {run_id: (json.loads(spec), json.loads(manifest)) for run_id, spec, manifest in runs.iter_rows()}
     found: dict[str, list[dict[str, Any]]] = {"sparse": [], "dense": []}
     for row in rows.iter_rows(named=True):
         run_id = deepest.get(row["run_id"], row["run_id"])
-        spec = json.loads(stored[run_id])
+        spec, manifest = stored[run_id]
         whole = spec.get("reranker") == "none" and not any(spec.get(key) for key in ("cut", NEAR_COPIES))
         if whole and spec.get("mode") in found and spec.get("candidates") and spec.keys() <= KEYS.keys():
-            found[spec["mode"]].append({**row, "run_id": run_id, "spec": spec})
+            corpus = (manifest.get("corpus") or {}).get("indexed")
+            found[spec["mode"]].append({**row, "run_id": run_id, "spec": spec, "corpus": corpus})
     return found
 
 
@@ -146,7 +160,11 @@ def _tried(world: _World, sparse: dict[str, Any], dense: dict[str, Any]) -> _Tri
         return None
     graded, k = world.graded, world.k
     depth = min(int(leg["spec"]["candidates"]) for leg in (sparse, dense))
-    fusions = grid(depth, scored=legs.scored)
+    searched, options = int(dense["spec"]["candidates"]), dense["spec"].get("index_params", {})
+    whole = not steady(str(dense["spec"]["index"]), options, searched)
+    if whole and searched > depth:
+        return None
+    fusions = grid(depth, scored=legs.scored, whole=whole)
     empty = np.full((len(grades), 1), -1, dtype=np.int8)
     padded = np.concatenate([grades, empty], axis=1)  # column −1 = an empty slot
     kept = np.stack([
@@ -156,7 +174,11 @@ def _tried(world: _World, sparse: dict[str, Any], dense: dict[str, Any]) -> _Tri
     room[..., : kept.shape[2]] = kept
     counts = graded.counts_of(graded.run_ids.index(sparse["run_id"]))
     values = graded.rescored(world.measure, room, np.broadcast_to(counts, (len(fusions), *counts.shape)))
-    return None if np.isnan(values).all() else _Tried((sparse, dense), fusions, values)
+    if np.isnan(values).all():
+        return None
+    count = np.isfinite(legs.ranks[1]).sum(axis=1).astype(np.float64)
+    stored = np.where(count >= (dense["corpus"] or np.inf), np.inf, count)
+    return _Tried((sparse, dense), fusions, values, stored)
 
 
 def _joined(world: _World, run_ids: list[str]) -> tuple[Legs, np.ndarray]:
@@ -208,6 +230,7 @@ def _against(world: _World, today: Floats, tried: Sequence[_Tried]) -> tuple[Rep
                 tried=len(one.fusions),
                 in_sample=float(np.nanmean(sign * (one.values[best] - today)[asked])),
                 gain=found[row],
+                short=int((one.stored[asked] < one.fusions[best]["depth"]).sum()),
             )
         )
     return tuple(sorted(made, key=lambda replay: -replay.gain.difference))

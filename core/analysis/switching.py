@@ -108,7 +108,7 @@ def switch(view: View) -> Switch:
         stays = Verdict("stay", "no other stack is within the limits", None)
         stays = Verdict("unknown", "nothing is judged yet", None) if unjudged else stays
         return Switch(now, None, None, _NO_MOVE, view.terms, stays)
-    asked = _asked(Ground.of(view), now, others.row(chosen, named=True))
+    asked = asked_move(Ground.of(view), now, others.row(chosen, named=True))
     move = _move(view, asked)
     verdict = stay_or_switch(move, view.terms)
     spent, better = None, np.nan if move.gain is None else move.gain.difference
@@ -132,7 +132,7 @@ def moves(view: View, replayed: Sequence[Replay] = ()) -> pl.DataFrame:
     now, others = _running(view)
     rows, ground = [], Ground.of(view)
     for to in others.iter_rows(named=True):
-        asked = _asked(ground, now, to)
+        asked = asked_move(ground, now, to)
         rows.append(_row(asked, _gain(view, asked)))
     for replay in replayed:
         to = {
@@ -141,7 +141,7 @@ def moves(view: View, replayed: Sequence[Replay] = ()) -> pl.DataFrame:
             "spec": json.dumps(dict(replay.spec)),
             COST.column: replay.cost,
         }
-        rows.append({**_row(_asked(ground, now, to), replay.gain), "in_sample": replay.in_sample})
+        rows.append({**_row(asked_move(ground, now, to), replay.gain), "in_sample": replay.in_sample})
     return pl.DataFrame(rows, schema=MOVES).sort("difference", descending=True, nulls_last=True)
 
 
@@ -194,7 +194,7 @@ def _with_moves(table: pl.DataFrame, incumbent: str, ground: Ground) -> pl.DataF
     now = table.row(by_predicate=pl.col("run_id") == incumbent, named=True)
     needs, costs = list[Step | None](), list[float | None]()
     for to in table.iter_rows(named=True):
-        asked = _asked(ground, now, to)
+        asked = asked_move(ground, now, to)
         needs.append(largest(asked.needs))
         costs.append(total(each.usd for each in items_of(asked)))
     return table.with_columns(
@@ -208,7 +208,8 @@ NOTHING_RUNS = "Mark it: `incumbent NAME`, or name it: --incumbent NAME."
 _NO_MOVE = Move(gain=None, saves_usd=None, saves_ms=None)
 
 
-def _asked(ground: Ground, now: dict[str, Any], to: dict[str, Any]) -> Asked:
+def asked_move(ground: Ground, now: dict[str, Any], to: dict[str, Any]) -> Asked:
+    """Return a move from one row of the stack table to another, with what it needs."""
     before, after = (json.loads(row["spec"]) for row in (now, to))
     model = config_of(str(after.get("embedder")))
     needs = needed(before, after, shortens=model is not None and model.matryoshka)

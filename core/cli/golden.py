@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,8 +18,9 @@ import typer
 from core.bidi import escaped
 from core.cli import questions
 from core.cli.base import Context, complain
-from core.cli.context import Format, FormatOption, emit
+from core.cli.context import Format, FormatOption, YesOption, emit
 from core.cli.deciding import Question, deciding
+from core.cli.runs import agreed, carried_out, leave_if_cancelled, warn
 from core.cli.runs.paid import add_commands, add_resume, add_status
 from core.errors import InputError
 from core.golden.refine.base import Method, RefineSettings
@@ -29,6 +31,7 @@ from core.views.golden import judges
 from core.views.golden.judges import POLICIES
 
 if TYPE_CHECKING:  # the engines take a second to load, and no other command should wait for them
+    from core.analysis.deciding import Contest
     from core.pipeline.evaluate.session import Result
     from core.work.golden.job import GoldenJob
     from core.work.golden.plan import GoldenPlan
@@ -178,11 +181,24 @@ def between(
         str | None,
         typer.Option(help="A golden set, such as a model's, whose grades decide.", show_default=False),
     ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="A chat model that judges question by question, until its grades decide.", show_default=False
+        ),
+    ] = None,
+    judge_usd: Annotated[
+        float | None, typer.Option(min=0, help="The most dollars of this judge.", show_default=False)
+    ] = None,
+    yes: YesOption = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Say what two stacks show differently, and what the grades of their queue decide so far."""
+    """Say what two stacks show differently, and what the grades of their queue decide so far.
+
+    --judge has a model grade: it stops once decided, or at --judge-usd; the same command goes on.
+    """
     from core.analysis.between import between as compared  # noqa: PLC0415
-    from core.analysis.between import book_of  # noqa: PLC0415
+    from core.analysis.between import book_of, judged_within  # noqa: PLC0415
     from core.analysis.deciding import Contest  # noqa: PLC0415
     from core.analysis.workspace.resolve import taken  # noqa: PLC0415
     from core.views.golden.between import begin  # noqa: PLC0415
@@ -193,6 +209,10 @@ def between(
     contest = Contest(**ends, k=view.quality.k, margin=margin, delta=alike)
     if queue:
         begin(book_of(view.snapshot), view.snapshot, view.scope, contest)
+    if judge is not None:
+        within = judged_within(view.snapshot, view.scope, contest)
+        by = _judged_by(ctx.obj, contest, within, judge, judge_usd, yes=yes)
+        view = view.replace(snapshot=ctx.obj.store().read())
     found = compared(view, contest, by)
     if form is Format.JSON:
         typer.echo(escaped(json.dumps(found.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)))
@@ -201,6 +221,34 @@ def between(
     if found.standing is not None:
         complain(" ".join((stands(found.standing), errs(found))).rstrip())
     emit(found.questions, form)
+
+
+def _judged_by(
+    context: Context, contest: Contest, collection: str, judge: str, budget: float | None, *, yes: bool
+) -> str:
+    """Have a model grade what decides, or go on with it; return the golden set with its grades."""
+    from core.work.golden.spec import GoldenSpec  # noqa: PLC0415
+
+    work = _work()
+    asked = {"now": contest.now, "to": contest.to, "k": contest.k}
+    told = {
+        "name": f"{contest.now} {contest.to} {contest.measure} by {judge}",
+        "collection": {"stored": collection},
+        "budget_usd": budget,
+        "golden": {
+            "between": {**asked, "margin": contest.margin, "alike": contest.delta},
+            "judge": {"models": [judge]},
+        },
+    }
+    spec = GoldenSpec.model_validate(told)
+    job, problems = work.read(context.store().read(), spec, context.books(), to_run=True)
+    warn(problems)
+    if not agreed(work.plan(job, ()).usd, yes=yes):
+        raise typer.Exit(1)
+    result = carried_out(context, work.folder, work.kept, partial(work.run, context.store(), job))
+    complain(work.ended(result.status))
+    leave_if_cancelled(result)
+    return str(result.landed)
 
 
 _REFINED = RefineSettings()

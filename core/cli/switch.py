@@ -42,7 +42,7 @@ def run(
     """Say whether to stay with the stack that runs or to switch, by the rule of docs/switch.md."""
     from core.analysis.replaying import replays  # noqa: PLC0415 - with the engines, a second
     from core.analysis.switching import switch  # noqa: PLC0415
-    from core.views.words.moving import answered, replayed, sentences  # noqa: PLC0415
+    from core.views.words.moving import answered, replayed, sentences, to_run  # noqa: PLC0415
 
     said = [*(question.move or ()), *(f"{name}={value:.10g}" for name, value in terms.items())]
     view = replace(question, move=said, take=to or question.take).on_page(ctx.obj)
@@ -56,7 +56,7 @@ def run(
         typer.echo("\n".join(filter(None, sentences(move, view.quality.name))))
     emit(pl.DataFrame(move.to_dict()["one_time"], schema=ONE_TIME), form)
     if form is Format.TABLE and (words := replayed(found := replays(view))):
-        typer.echo("\n".join((words, "To run it:", "", escaped(lines_of(view, found[0])))))
+        typer.echo("\n".join((words, to_run(found[0]), "", escaped(lines_of(view, found[0])))))
 
 
 def lines_of(view: View, replay: Replay) -> str:

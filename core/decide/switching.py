@@ -19,8 +19,9 @@ from core.axes import KEYS, Spec, Step
 from core.choices import Choice, declared
 from core.decide.axes import STEPS, Floats
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import CLUSTERS, Labels
-from core.stats.significance import holm, student_ends
+from core.stats.intervals import CLUSTERS, Labels, Sample, quotient
+from core.stats.means import less_skewed, skewness, student_error
+from core.stats.significance import holm
 
 Answer = Literal["stay", "switch", "unknown"]
 LEVEL = 0.025
@@ -256,44 +257,25 @@ def gains(
     rows = [row for row in range(len(values)) if row != now and not np.isnan(values[row]).all()]
     if not rows:
         return {}
-    apart = values[rows] - values[now]
-    low, high = student_ends(apart, LEVEL, clusters)
-    middle = np.nanmean(apart, axis=1)
-    counts = _units(apart, clusters)
-    # The interval uses the standard error of queries or of clusters, whichever count.
-    error = (high - low) / 2 / _reach(counts - 1)
-    chances = np.array([_chance(*each) for each in zip(middle, error, counts - 1, strict=True)])
+    sample = Sample.means(values[rows] - values[now], clusters)
+    parts, counts = sample.parts(), sample.units.astype(np.float64)
+    middle, error, freedom = student_error(parts, sample.bottom)
+    reach, lean = error * stdtrit(freedom, 1 - LEVEL), skewness(parts)
     above, within = (
-        holm([_chance(bound - m, e, f) for m, e, f in zip(middle, error, counts - 1, strict=True)])
+        holm(1 - stdtr(freedom, less_skewed(_errors(middle - bound, error), lean, counts)))
         for bound in (margin, -delta)
     )
-    n, few = (~np.isnan(apart)).sum(axis=1), counts < CLUSTERS
-    told = (np.where(few, np.nan, each) for each in (low, high, chances, above, within))
-    columns = [each.tolist() for each in (middle, *told, n)]
+    chances, few = stdtr(freedom, _errors(middle, error)), counts < CLUSTERS
+    ends = (middle - reach, middle + reach)
+    told = (np.where(few, np.nan, each) for each in (*ends, chances, above, within))
+    columns = [each.tolist() for each in (middle, *told, sample.n)]
     return {row: Gain(*each) for row, each in zip(rows, zip(*columns, strict=True), strict=True)}
 
 
-def _units(apart: Floats, clusters: Labels | None) -> Floats:
-    known = ~np.isnan(apart)
-    if clusters is None:
-        counts: Floats = known.sum(axis=1).astype(np.float64)
-        return counts
-    return np.array([len(np.unique(clusters[row])) for row in known], dtype=np.float64)
-
-
-def _reach(freedom: Floats) -> Floats:
-    """Return how many standard errors an end lies from the mean, by degrees of freedom."""
-    reach: Floats = np.asarray(stdtrit(np.maximum(freedom, 1), 1 - LEVEL), dtype=np.float64)
-    return reach
-
-
-def _chance(middle: float, error: float, freedom: float) -> float:
-    """Return the chance that a mean with this error is above 0; certain if nothing varies."""
-    if not math.isfinite(error):
-        return math.nan
-    if error == 0:
-        return 0.5 if middle == 0 else float(middle > 0)
-    return float(stdtr(max(freedom, 1.0), middle / error))
+def _errors(middle: Floats, error: Floats) -> Floats:
+    """Return means in standard errors; infinite if they do not vary, 0 if they are 0."""
+    apart = quotient(middle, error)
+    return np.where(error > 0, apart, np.where(middle == 0, 0.0, np.copysign(np.inf, middle)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,7 @@ _SKEWED = 25.0  # n / γ² below which Student's t misses more often than it say
 _BLOCK = 512  # rows that are resampled at a time; bounds the memory
 _TIE = 1e-12
 _SQUARED = float(ndtri(0.975)) ** 2
+_LOWER = 4.0  # Standard errors by which a skewness may be lower than it shows
 
 
 def mean_interval(
@@ -86,10 +87,22 @@ def student(parts: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
     """Return the two ends of Student's interval for a mean of parts, each [P].
 
     Args:
+        parts: As of `student_error`.
+        sizes: As of `student_error`.
+        tail: The chance that is left beyond either end.
+    """
+    middle, error, freedom = student_error(parts, sizes)
+    reach = stdtrit(freedom, 1 - tail) * error
+    return middle - reach, middle + reach
+
+
+def student_error(parts: Floats, sizes: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the mean of parts, its standard error and the degrees of freedom, each [P].
+
+    Args:
         parts: [P, U], from `Sample.parts`; NaN = the unit does not count.
         sizes: [P, U], the bottom of the sample: the weight of each unit. For queries of equal weight the
             degrees of freedom are n − 1.
-        tail: The chance that is left beyond either end.
     """
     known = ~np.isnan(parts)
     units = known.sum(axis=1).astype(np.float64)
@@ -101,18 +114,43 @@ def student(parts: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
     pull = lever * share**2
     both = np.sum(share**2, axis=1) + np.sum(pull, axis=1) ** 2 - np.sum(pull**2, axis=1)
     freedom = np.maximum(quotient(np.ones_like(both), both), 1.0)
-    reach = stdtrit(freedom, 1 - tail) * quotient(np.sqrt(squares), units)
-    return middle - reach, middle + reach
+    return middle, quotient(np.sqrt(squares), units), freedom
 
 
 def skewed(parts: Floats) -> Mask:
     """Return the rows that are too skewed for Student's t [P]."""
+    n = np.maximum((~np.isnan(parts)).sum(axis=1), 1)
+    return np.asarray(n < _SKEWED * skewness(parts) ** 2)
+
+
+def skewness(parts: Floats) -> Floats:
+    """Return the skewness of each row [P]: the third central moment in standard deviations; NaN if flat."""
     known = ~np.isnan(parts)
     n = np.maximum(known.sum(axis=1), 1)
     middle = np.sum(parts, axis=1, where=known) / n
     away = np.where(known, parts - middle[:, None], 0.0)
-    skewness = quotient((away**3).sum(axis=1) / n, ((away**2).sum(axis=1) / n) ** 1.5)
-    return np.asarray(n < _SKEWED * skewness**2)
+    return quotient((away**3).sum(axis=1) / n, ((away**2).sum(axis=1) / n) ** 1.5)
+
+
+def less_skewed(t: Floats, skewness: Floats, n: Floats) -> Floats:
+    """Return the statistics of one-sided tests that a mean is larger, without what skewness adds to them [P].
+
+    By Student's t a mean with few but large losses looks surely positive too often. A statistic t is as
+    likely as z without skewness where t = z − γ (2 z² + 1) / (6 √n) (Johnson 1978, J. Am. Stat. Assoc. 73).
+    γ is taken four standard errors lower than it shows, as few units seldom show their large losses:
+    `bench.switching` says how often the tests err then. No statistic grows, so that no test becomes more
+    lenient.
+
+    Args:
+        t: Means less the bound of the test, in standard errors.
+        skewness: From `skewness`; NaN where nothing varies, and nothing is taken out.
+        n: The units behind each mean.
+    """
+    low = np.nan_to_num(skewness - _LOWER * np.sqrt(6 / n))
+    lean = np.maximum(-low / (6 * np.sqrt(n)), _TIE)
+    finite = np.where(np.isfinite(t), t, 0.0)
+    z = (np.sqrt(np.maximum(1 + 8 * lean * (finite - lean), 0.0)) - 1) / (4 * lean)
+    return np.where(np.isfinite(t) & (low < 0), np.minimum(t, z), t)
 
 
 def share_interval(shares: ArrayLike, n: ArrayLike, squared: ArrayLike = _SQUARED) -> tuple[Floats, Floats]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,14 @@ from core.cli.app import app
 from core.decide.held_out import best_row, held_out
 from core.pipeline.demo import grid, run_demo
 from core.pipeline.sweep import load
+from core.pipeline.sweep.check import check
 from core.pipeline.sweep.expand import expand
 from core.store import Store
 from core.views.ask import Given
-from core.views.blocks import Table, Way
-from core.views.what_if.moving import CANDIDATE, steps
-from core.work.sweep.form import stack_lines, starts, with_candidate
+from core.views.blocks import Table, Text, Way
+from core.views.what_if.moving import AT_FOLDER, CANDIDATE, steps
+from core.views.words.moving import shallow
+from core.work.sweep.form import FOLDER, stack_lines, starts, with_candidate
 from tests.stores import Lab, add
 from tests.views.made import BOOK
 
@@ -54,22 +57,74 @@ def test_the_promise_is_the_gain_on_questions_that_did_not_choose(docs: View):
     assert [one.gain.difference for one in found] == sorted((o.gain.difference for o in found), reverse=True)
 
 
-def test_a_replayed_stack_is_run_by_the_lines_that_are_printed(docs: View):
+def test_a_replayed_stack_is_run_by_the_lines_that_are_printed(docs: View, tmp_path: Path):
     for replay in replays(docs):
         text = stack_lines(dict(replay.spec), "docs-search", "docs-search-graded")
         assert [stack.spec for stack in expand(load(text))] == [replay.spec]
+        assert replay.unlisted == "all-MiniLM-L6-v2"  # so its folder is asked for, before anything runs
+        assert [problem.where for problem in check(load(text))] == ["models.all-MiniLM-L6-v2.path"]
+        assert not list(check(load(text.replace(FOLDER, str(tmp_path)))))
 
 
-def test_steps_show_them_and_one_click_runs_one(docs: View):
+def test_steps_show_them_and_say_how_to_run_what_no_catalogue_has(docs: View):
     blocks = list(steps.draw(docs, Given({})))
     table = next(block.rows for block in blocks if isinstance(block, Table))
     replayed = table.drop_nulls("in_sample")
     assert replayed["name"].to_list() == [replay.name for replay in replays(docs)]
     assert set(replayed.filter(pl.col("name").str.starts_with("BM25 ⊕ MiniLM ·"))["step"]) == {"a setting"}
-    way = next(block for block in blocks if isinstance(block, Way))
-    workspace, stack = way.settings[CANDIDATE]
-    form = next(iter(with_candidate(starts(docs.scope, [workspace], {}), stack).values()))
-    assert (way.page, form.documents, form.stacks) == ("run", "docs-search", (json.loads(stack),))
+    assert not [block for block in blocks if isinstance(block, Way)]
+    said = [block.words for block in blocks if isinstance(block, Text)]
+    assert said.count(AT_FOLDER.format(model="all-MiniLM-L6-v2")) == 1
+
+
+def test_one_click_runs_what_can_run_here(tmp_path: Path):
+    store = lab(np.random.default_rng(0)).write(tmp_path / "s")
+    view = resolve(Question(incumbent="now", together=True), store.read(), BOOK)
+    listed = [replay.spec for replay in replays(view) if replay.unlisted is None]
+    ways = [block for block in steps.draw(view, Given({})) if isinstance(block, Way)]
+    assert [spec["embedder"] for spec in listed] == ["wordllama"]
+    workspace, stack = ways[0].settings[CANDIDATE]
+    form = next(iter(with_candidate(starts(view.scope, [workspace], {}), stack).values()))
+    assert (len(ways), ways[0].page, form.documents, form.stacks) == (1, "run", "lab", (json.loads(stack),))
+    assert FOLDER not in stack_lines(json.loads(stack), "lab", "")
+
+
+@pytest.mark.parametrize(
+    ("index", "params", "depths"),
+    [("flat", {}, {20, 50}), ("hnsw-f32", {}, {20, 50}), ("hnsw-f32", {"efSearch": 16}, {50}),
+     ("qdrant", {}, {50})],
+)  # fmt: skip
+def test_a_graph_that_looks_at_less_for_less_is_replayed_whole(
+    tmp_path: Path, index: str, params: dict[str, Any], depths: set[int]
+):
+    """The first 20 of a search of 50 are not those of a search of 20 if that would visit fewer passages."""
+    legs = {"sparse": SPARSE, "dense": {**DENSE, "index": index, "index_params": params}}
+    view = deep(tmp_path, {name: ({**spec, "candidates": 50}, 50) for name, spec in legs.items()})
+    ((sparse, dense),) = replaying._pairs(view)
+    graded = evidence(view.snapshot, [sparse["run_id"], dense["run_id"], "now"], view.scope.golden_set_id)
+    world = replaying._World(view, view.quality.measure, 10, graded, None)
+    tried = replaying._tried(world, sparse, dense)
+    assert {fusion["depth"] for fusion in tried.fusions} == depths
+
+
+@pytest.mark.parametrize(("stored", "short"), [(50, 0), (45, 100), (60, 0)])
+def test_a_leg_that_is_stored_less_deep_than_it_is_merged_is_named(tmp_path: Path, stored: int, short: int):
+    dense = {**DENSE, "index": "qdrant", "candidates": 50}
+    view = deep(tmp_path, {"sparse": ({**SPARSE, "candidates": 50}, 50), "dense": (dense, stored)})
+    (found,) = replays(view)
+    assert (found.spec["fusion"]["depth"], found.short) == (50, short)
+    assert ("100 questions" in shallow([found])) == bool(short)
+    assert found.to_dict()["short"] == short
+
+
+def deep(folder: Path, legs: Mapping[str, tuple[dict[str, Any], int]]) -> View:
+    """A running stack, and legs that are stored so deep."""
+    random = np.random.default_rng(1)
+    made = Lab().judge({query: {f"p{at:02}": 5 if at < 8 else 1 for at in range(60)} for query in QUERIES})
+    for name, (spec, stored) in {**legs, "now": ({"mode": "dense", "embedder": "other"}, 20)}.items():
+        final = {query: [f"p{at:02}" for at in random.permutation(60)[:stored]] for query in QUERIES}
+        made.run(name, final=final, spec=spec)
+    return resolve(Question(incumbent="now", together=True), made.write(folder / "s").read(), BOOK)
 
 
 def test_command_and_library_say_the_same(shipped_store: Path, docs: View):

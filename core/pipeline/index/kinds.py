@@ -341,6 +341,18 @@ KINDS = (
 INDEXES: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in KINDS})
 
 
+def steady(name: str, options: JsonMap, depth: int) -> bool:
+    """Return whether a search of less than a depth finds the first passages of a search of that depth.
+
+    A graph does as long as it looks at no more candidates for the deeper one; databases do not say.
+    """
+    kind = INDEXES.get(name)
+    if kind is None:
+        return False
+    read = read_options(kind.options, options, where=f"index {name}")
+    return kind.effort != "efSearch" or whole(read, kind.effort) >= depth
+
+
 def _parts(asked: int, dim: int, name: str) -> int:
     if asked == 0:
         return next(parts for parts in range(max(dim // 4, 1), 0, -1) if dim % parts == 0)

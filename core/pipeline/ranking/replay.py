@@ -36,14 +36,15 @@ class Legs:
         return bool(np.isfinite(self.scores[np.isfinite(self.ranks)]).all())
 
 
-def grid(depth: int, *, scored: bool) -> list[JsonMap]:
+def grid(depth: int, *, scored: bool, whole: bool = False) -> list[JsonMap]:
     """List the fusions to replay, the usual one first.
 
     Args:
         depth: How many passages of each leg are stored; no fusion merges more.
         scored: Whether they have scores.
+        whole: Whether fusions read all that is stored, as a shallower search would find other passages.
     """
-    depths = [one for one in DEPTHS if one <= depth] or [depth]
+    depths = [one for one in DEPTHS if one <= depth and not whole] or [depth]
     fusions: list[JsonMap] = [{"method": "rrf", "depth": depths[-1]}]
     fusions += [
         {"method": "rrf", "constant": constant, "depth": one, "weights": list(weights)}

@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from core.axes import Step
 from core.decide.axes import FORMER
 from core.errors import InputError
 from core.params import Method
@@ -194,13 +195,16 @@ class SearchLimits(Table):
 
     `sla_ms` is the median milliseconds of a query, the budget dollars per 1,000 queries, `min_quality` the
     least quality, and `max_harm` the highest Harm at the cutoff of the measure; Harm + Hole if over 5 % of
-    the passages that any stack ranks so high are unjudged.
+    the passages that any stack ranks so high are unjudged. `max_step` is the most that a move from the stack
+    that runs today may need, and `max_switching_usd` what it may cost once: stacks beyond are not begun.
     """
 
     sla_ms: Annotated[float, Field(gt=0)] | None = None
     budget: Annotated[float, Field(ge=0)] | None = None
     min_quality: float | None = None
     max_harm: Annotated[float, Field(ge=0, le=1)] | None = None
+    max_step: Step | None = None
+    max_switching_usd: Annotated[float, Field(ge=0)] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -227,6 +231,7 @@ class Search(Table):
         usd: No stack is started once this is spent; the rest of the budget finishes started stacks and
             measures the survivors. None = no separate limit.
         limits: Limits within which stacks are sought.
+        move: Terms of a move by name, as of `--move`, for the limit on its cost.
     """
 
     trials: Positive = 200
@@ -240,6 +245,7 @@ class Search(Table):
     minutes: Annotated[float, Field(gt=0)] | None = None
     usd: Annotated[float, Field(ge=0)] | None = None
     limits: SearchLimits = SearchLimits()
+    move: Mapping[str, float] = {}
 
 
 def searched_by(spec: JsonMap) -> Search | None:

@@ -53,8 +53,14 @@ def by_month(move: Switch) -> go.Figure | None:
         traces.append(theme.scatter(said, [crossing], [monthly.stay * crossing], hover=[said], marker=mark))
     value = " less what quality is worth" if move.terms.value_usd else ""
     layout = theme.layout(x="months since the move", y=f"$ since the decision{value}", height=340)
-    layout["yaxis"] |= {"rangemode": "tozero", "tickformat": "$~s"}
+    most = max(monthly.stay * end, once + monthly.switch * end)
+    layout["yaxis"] |= {"rangemode": "tozero", "tickformat": _ticks(most)}
     return theme.finished(traces, layout)
+
+
+def _ticks(most: float) -> str:
+    """Return how dollars are written on an axis: 1.5k from a thousand on; below, m would mean thousandths."""
+    return "$~s" if most >= 1_000 else "$.3~r"
 
 
 def _with_band(
@@ -98,7 +104,7 @@ def by_step(view: View, rows: pl.DataFrame) -> go.Figure | None:
     known = stacks.filter(~unknown)
     layout = theme.layout(x="$ once, to get there", y=view.quality.name, height=420)
     most = known["x"].to_numpy().max(initial=0.0) or 1.0  # if nothing costs anything, marks are whole dollars
-    layout["xaxis"] |= {"range": [-0.08 * most, 1.08 * most], "tickformat": "$~s"}
+    layout["xaxis"] |= {"range": [-0.08 * most, 1.08 * most], "tickformat": _ticks(most)}
     if unknown.any():
         bare = {"showticklabels": False, "showgrid": False, "zeroline": False, "anchor": "y"}
         start = _STRIP if known.height else 0.2

@@ -25,7 +25,15 @@ from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.what_if.move_charts import by_month, by_step
-from core.views.words.moving import STEP_WORDS, few_grades, few_words, paid_back, payback_ends, sentences
+from core.views.words.moving import (
+    STEP_WORDS,
+    few_grades,
+    few_words,
+    paid_back,
+    payback_ends,
+    sentences,
+    shallow,
+)
 
 NOTHING = "Mark it: tick it on Decision, in Settings → Runs today, or by the command incumbent NAME."
 ITEMS = cols.Rows(
@@ -184,8 +192,11 @@ def _to_run(view: View, found: Sequence[Replay]) -> Blocks:
     """Yield links that make the best replayed fusions stacks of the next run."""
     if not found:
         return
-    yield Text(REPLAYED, "caption")
-    for replay in found[:_TO_RUN]:
+    yield Text(" ".join(filter(None, (REPLAYED, shallow(found)))), "caption")
+    best = found[:_TO_RUN]
+    for model in dict.fromkeys(replay.unlisted for replay in best if replay.unlisted is not None):
+        yield Text(AT_FOLDER.format(model=model), "caption")
+    for replay in (one for one in best if one.unlisted is None):
         stack = json.dumps(dict(replay.spec), sort_keys=True)
         where = {CANDIDATE: (view.scope.collection_id, stack)}
         yield Way("run", f"Run {replay.name}", settings=where)
@@ -196,6 +207,7 @@ REPLAYED = (
     f"Each was chosen on {FOLDS - 1} fifths of the questions and measured on the rest. "
     "The gain in sample is no promise."
 )
+AT_FOLDER = "To run one, the command switch prints lines with room for {model}'s folder."
 _TO_RUN = 2  # Replayed fusions with a link that runs them
 CANDIDATE = "stack_to_run"
 """Session slot of page Run: the workspace, and the specification (JSON) of a stack to start from."""

@@ -16,7 +16,7 @@ from core.analysis.workspace.view import View
 from core.decide.axes import NEEDED, SWITCHING
 from core.decide.axes import STEP_WORDS as STEPS_SAID
 from core.decide.switching import largest
-from core.number_format import interval, ms, signed, usd
+from core.number_format import count, interval, ms, signed, usd
 from core.views.words.deciding import stands
 
 STEP_WORDS: Mapping[str | None, str] = {**dict[str | None, str](STEPS_SAID.items()), None: "not known"}
@@ -126,7 +126,21 @@ def replayed(found: Sequence[Replay]) -> str:
     best, gain = found[0], found[0].gain
     ends = interval(gain.low, gain.high)
     held = f"{signed(gain.difference)}{ends} on held-out questions, n = {gain.n}"
-    return f"Replayed, not run: {best.name}, {held}; {signed(best.in_sample)} in sample."
+    words = f"Replayed, not run: {best.name}, {held}; {signed(best.in_sample)} in sample."
+    return " ".join(filter(None, (words, shallow([best]))))
+
+
+def shallow(found: Sequence[Replay]) -> str:
+    """Say on how many questions a replay had less of a leg than it merges, or return "" if on none."""
+    most = max((replay.short for replay in found), default=0)
+    return f"On {count(most, 'question')} a leg is stored less deep than it is merged." if most else ""
+
+
+def to_run(replay: Replay) -> str:
+    """Say what to do with the printed specification of a replayed fusion."""
+    if replay.unlisted is None:
+        return "To run it:"
+    return f"To run it, put the folder of {replay.unlisted} in place of FOLDER:"
 
 
 def as_data(view: View, move: Switch) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.deciding import Apart, Contest
 from core.analysis.export import StoreShelf
-from core.errors import InputError
+from core.errors import InputError, UnknownNameError
 from core.golden.pool import Ranked
 from core.importers.runs import slug
 from core.pipeline.evaluate import Job
@@ -42,6 +43,7 @@ class GoldenJob:
     search: Job  # The evaluation of `stacks`, if any; its corpus, questions, models, budget and prices
     stacks: Sequence[Stack] = ()  # The stacks to search; none if stored runs or grades alone make the pool
     stored: tuple[Ranked, ...] = ()  # The rankings of stored runs
+    apart: Apart | None = None  # What two stacks show differently, if grades are to decide between them
     # The golden set whose grades are used, if any, with its judgements and gradings
     held: Batch = field(default_factory=Batch)
 
@@ -77,6 +79,16 @@ class GoldenJob:
     def questions(self) -> Mapping[str, str]:
         """The questions by id, as typed."""
         return dict(self.search.queries.select("query_id", "text").iter_rows())
+
+    @cached_property
+    def drawn(self) -> pl.DataFrame | None:
+        """query_id and passage_id of what decides between two stacks, in the order of judging."""
+        return None if self.apart is None else self.apart.drawn
+
+    @cached_property
+    def turns(self) -> list[str]:
+        """The questions in the order in which they are judged."""
+        return list(dict.fromkeys(self.questions if self.drawn is None else self.drawn["query_id"]))
 
     @cached_property
     def grades(self) -> pl.DataFrame:
@@ -162,6 +174,7 @@ def read(
         stacks=stacks,
         stored=tuple(_stored(spec, search, shelf)),
         held=_held(spec, search, shelf),
+        apart=_apart(snapshot, spec, search),
     )
     unknown = [
         Problem("golden.pool", f"{ranked.label} ranks none of the questions.", "", Severity.WARNING)
@@ -186,6 +199,30 @@ def _stored(spec: GoldenSpec, search: Job, shelf: StoreShelf) -> Iterator[Ranked
             shelved = shelf.ranked(search.collection_id, names, source.depth)
             for ranked in shelved:
                 yield Ranked(ranked.label, ranked.kind, ranked.rows.filter(pl.col("query_id").is_in(asked)))
+
+
+def _apart(snapshot: Snapshot, spec: GoldenSpec, search: Job) -> Apart | None:
+    asked = spec.golden.between
+    if asked is None:
+        return None
+    known = snapshot.runs()["run_id"]
+    for run in (asked.now, asked.to):
+        if run not in known:
+            raise UnknownNameError("run", run, known, where="golden.between")
+    contest = Contest(now=asked.now, to=asked.to, k=asked.k, margin=asked.margin, delta=asked.alike)
+    found = Apart.of(snapshot, contest)
+    drawn, corpus = found.drawn, search.corpora[None]
+    texts = {*zip(corpus.passage_ids, corpus.texts, strict=True)}
+    here = {passage for passage, text in texts if text}
+    lost = [*({*drawn["passage_id"]} - here), *({*drawn["query_id"]} - {*search.queries["query_id"]})]
+    if drawn.is_empty() or lost:
+        problem = f"{len(lost)} of them have no text, such as {min(lost)}" if lost else "they are the same"
+        raise InputError(
+            f"The passages that the two stacks show cannot be judged: {problem}.",
+            where="golden.between",
+            do="Choose two others, or bring the texts.",
+        )
+    return found
 
 
 def _held(spec: GoldenSpec, search: Job, shelf: StoreShelf) -> Batch:

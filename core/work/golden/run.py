@@ -28,6 +28,7 @@ from core.pipeline.evaluate.session import Order, Result, Session, Site, work_th
 from core.providers.chat.ask import Task, ask
 from core.records import Batch, GoldenSet, JsonMap, canonical_json, short_hash
 from core.tables import TABLES, frame
+from core.work.golden.contest import Deciding
 from core.work.golden.job import GoldenJob
 from core.work.golden.nuggets import Finding
 from core.work.golden.spec import AUTO, NONE
@@ -92,7 +93,8 @@ def _built(job: GoldenJob, artifacts: Path, session: Session) -> Batch:
     pool = pool_of(job, [] if search is None else search.run())
     wanted = missing(job, pool)
     session.log.write("pool", passages=pool.rows.height, to_judge=wanted.height)
-    acts = Judging(job, session).run(wanted)
+    deciding = None if job.apart is None else Deciding(job, pool, job.apart)
+    acts = Judging(job, session).run(wanted, None if deciding is None else deciding.enough)
     graded = judgements(job, pool, acts)
     orders, refined = (
         _refined(job, session, pruned(pool, graded, golden.prune.keep)) if job.refiner else (None, {})
@@ -111,6 +113,7 @@ def _built(job: GoldenJob, artifacts: Path, session: Session) -> Batch:
             for query, text in (search.rewrites if search else {}).items()
             if text != job.questions[query]
         },
+        **({} if deciding is None else {"between": deciding.standing(acts).to_dict()}),
         **({"refined": refined} if refined else {}),
         **({"nuggets": {"unusable": len(finding.problems)}} if finding else {}),
     }

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from core.analysis.deciding import DELTA
 from core.errors import ClqError
 from core.golden.refine.base import METHODS, RefineSettings
 from core.pipeline.sweep.fields import (
@@ -130,12 +131,23 @@ class Nuggets(Table):
     passages: Positive = 8  # Number of a question's best passages to show
 
 
+class Between(Table):
+    """Two stacks to decide between: the judge stops once its grades do."""
+
+    now: Named  # The stack that runs today: a run in the store
+    to: Named  # The candidate: a run in the store
+    k: Positive = 10  # Passages of each that are compared
+    margin: Annotated[float, Field(ge=0)] = 0.0  # What the candidate has to be better by
+    alike: Annotated[float, Field(ge=0, le=1)] = DELTA  # Difference that does not matter
+
+
 class Golden(Table):
     """The golden set to build."""
 
     rewrite: Named = "none"  # Rewrite of a question for the search (S1); judges always see the original
     language: Language = "en"  # Language of the judges' instructions
     pool: Many[PoolSource] = ()  # Sources of candidates; none if only existing grades are refined
+    between: Between | None = None  # Instead of a pool: passages that decide between two stacks
     judge: Judges = Judges()  # The judges
     prune: Prune = Prune()  # Passages to refine
     refine: Refine = Refine()
@@ -143,12 +155,21 @@ class Golden(Table):
 
     @model_validator(mode="after")
     def _has_passages(self) -> Self:
+        if self.between is not None:
+            return self._decides()
         if not self.pool and self.judge.grades is None:
             raise ValueError("Name where candidates come from ([[golden.pool]]), or judge.grades.")
         if not self.judge.models and self.judge.grades is None:
             raise ValueError("Name who judges (judge.models), or judge.grades.")
         if self.refine.method != NONE and not (self.refine.model or self.judge.models):
             raise ValueError("Name the model that refines (refine.model).")
+        return self
+
+    def _decides(self) -> Self:
+        if self.pool or self.rewrite != NONE or self.refine.method != NONE or self.nuggets.model:
+            raise ValueError("Between two stacks nothing but their own passages is judged.")
+        if len(self.judge.models) != 1:
+            raise ValueError("Name the one model that judges (judge.models).")
         return self
 
 

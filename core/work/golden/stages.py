@@ -6,8 +6,10 @@ bare form requested, or that repeats a mark, is refused and requested again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -96,11 +98,12 @@ def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> Ranked:
 
 
 def pool_of(job: GoldenJob, searched: Sequence[Ranked]) -> Pool:
-    """Return the pool; without any source, the passages whose grades are reused, all with one rank."""
+    """Return the pool; without a source, what decides between two stacks or has grades, all with one rank."""
     if job.spec.golden.pool:
         return with_texts(_allowed(job, fused([*searched, *job.stored])), job.texts)
     held = job.grades.filter(pl.col("query_id").is_in(list(job.questions))).sort(_PAIR)
-    rows = held.select(*_PAIR, rank=pl.lit(0, pl.Int32), rrf=pl.lit(0.0), sources=pl.lit(0, pl.Int32))
+    pairs = held if job.drawn is None else job.drawn
+    rows = pairs.select(*_PAIR, rank=pl.lit(0, pl.Int32), rrf=pl.lit(0.0), sources=pl.lit(0, pl.Int32))
     return with_texts(_allowed(job, rows), job.texts)
 
 
@@ -160,6 +163,9 @@ class Search:
         return [ranked_by(self._job, route.stack, results[route.pool].values) for route in self._graph.routes]
 
 
+Enough = Callable[[Sequence[Mapping[str, Any]]], bool]
+
+
 class Judging:
     """Has one model after another grade texts; calls are kept, so that none is paid for twice."""
 
@@ -167,11 +173,12 @@ class Judging:
         self._job, self._session = job, session
         self._prompt = prompt_hash("grade", job.spec.golden.language)
 
-    def run(self, wanted: pl.DataFrame) -> pl.DataFrame:
+    def run(self, wanted: pl.DataFrame, enough: Enough | None = None) -> pl.DataFrame:
         """Grade texts.
 
         Args:
             wanted: query_id, passage_id and text, one row per question and text.
+            enough: Asked before each question whether the acts so far are enough; None = grade all.
 
         Returns:
             Columns of `ACTS`, one row per model and text.
@@ -183,11 +190,16 @@ class Judging:
             chat = self._session.models.chat(name)
             self._session.tracker.begin("judge", f"judge: {name}")
             self._session.budget.begin_stage(f"judge {name}")
-            graded = in_order(partial(self._one, chat), asked, chat.concurrency)
-            for done, row in enumerate(graded, 1):
-                rows.append({**row, "judge": name})
-                ungraded += row["grade"] is None
-                self._session.tracker.within(done, len(asked), "passages", facts={"ungraded": ungraded})
+            parts = [asked] if enough is None else [list(part) for _, part in groupby(asked, itemgetter(0))]
+            begun = len(rows)
+            for part in parts:
+                if enough is not None and enough(rows):
+                    break
+                for row in in_order(partial(self._one, chat), part, chat.concurrency):
+                    rows.append({**row, "judge": name})
+                    ungraded += row["grade"] is None
+                    done, facts = len(rows) - begun, {"ungraded": ungraded}
+                    self._session.tracker.within(done, len(asked), "passages", facts=facts)
             self._session.tracker.end()
         self._session.tracker.tell(facts={"ungraded": ungraded})
         return pl.DataFrame(rows, schema=ACTS, orient="row")
@@ -219,7 +231,7 @@ def missing(job: GoldenJob, pool: Pool) -> pl.DataFrame:
     graded = job.grades.select(*_PAIR).with_columns(graded=pl.lit(True))
     rows = pool.rows.join(graded, on=_PAIR, how="left", maintain_order="left")
     known = pl.col("graded").fill_null(False).any().over("query_id", "first")
-    order = {query: at for at, query in enumerate(job.questions)}
+    order = {query: at for at, query in enumerate(job.turns)}
     left = rows.filter(~known & (pl.col("first") == pl.col("passage_id")))
     at = pl.col("query_id").replace_strict(order, return_dtype=pl.Int64)
     return left.sort(at, "rank", "passage_id").select(*_PAIR, "text")

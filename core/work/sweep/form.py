@@ -21,9 +21,10 @@ from core.pipeline.sweep.expand import point
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.model import CollectionSource
 from core.pipeline.sweep.problems import Problem
+from core.providers.embed import EMBEDDERS
 from core.records import JsonMap, Origin, canonical_json, stack_label
 from core.store import Snapshot
-from core.toml_text import toml_text
+from core.toml_text import toml, toml_text
 
 WORKSPACE = "this workspace"
 # Session slots, each with the workspace where it was chosen, because it means nothing in another: the
@@ -217,9 +218,19 @@ def with_candidate(forms: Mapping[str, Form], spec: str) -> dict[str, Form]:
 
 
 def stack_lines(stack: JsonMap, documents: str, judgements: str) -> str:
-    """Return a specification (TOML) that runs a stack on a stored collection."""
+    """Return a specification (TOML) that runs a stack on a stored collection.
+
+    An embedder of no catalogue is one in a folder, which whoever runs it puts in place of `FOLDER`.
+    """
     form = Form(name=stack_label(stack), documents=documents, judgements=judgements, axes={}, stacks=(stack,))
-    return specification(form, {documents}, {judgements})
+    lines, embedder = specification(form, {documents}, {judgements}), stack.get("embedder")
+    if embedder is None or embedder in EMBEDDERS:
+        return lines
+    return "\n".join((lines, toml_text((f"models.{toml(embedder)}", {"provider": "onnx", "path": FOLDER}))))
+
+
+FOLDER = "FOLDER"
+"""Where lines of a stack leave room for the folder of a model that no catalogue has."""
 
 
 def _preset(name: str) -> Form:

@@ -29,14 +29,17 @@ from core.work.incumbent import mark_named
 from core.work.readers import landing as answers
 from core.work.readers.plan import with_readers
 from core.work.sweep import words
+from core.work.sweep.near import near
 from core.work.work import Work
 
 
 def read(
     snapshot: Snapshot, spec: SweepSpec, books: Mapping[str, PriceBook], *, to_run: bool
 ) -> tuple[Job, list[Problem]]:
-    """Read what a specification names, using a store as its shelf."""
-    return read_job(spec, shelf=StoreShelf(snapshot), books=books, to_run=to_run)
+    """Read what a specification names, using a store as its shelf; a search may keep near what runs."""
+    job, problems = read_job(spec, shelf=StoreShelf(snapshot), books=books, to_run=to_run)
+    job, notes = near(snapshot, job)
+    return job, [*problems, *notes]
 
 
 def _evaluate(store: Store, job: Job, site: Site) -> Outcome:
