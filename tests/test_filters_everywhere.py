@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
@@ -13,7 +15,7 @@ import core as clq
 from core.agents.answers import Answers
 from core.cli.app import app
 from core.store import Store, upkeep
-from tests.analysis.workspace.test_filters import CLEAN, stored
+from tests.analysis.workspace.test_filters import ASKER, CLEAN, PASSAGES, QUERIES, TENANT, stored
 
 LEAKY = {**CLEAN, "q3": ["p00", *CLEAN["q3"]], "q5": [*CLEAN["q5"][:2], "p02", "p03"]}
 LEAKS = {"leaky": 2 / 12, "clean": 0.0}
@@ -93,3 +95,33 @@ def test_filters_are_kept_over_export_and_backup(store: Path, tmp_path: Path, wa
     assert before.access("corpus").permissions == after.access("corpus").permissions == {"tenant"}
     assert_frame_equal(before.within("gold"), after.within("gold"))
     assert leaks(other) == pytest.approx(LEAKS)
+
+
+@pytest.mark.slow
+@given(st.sets(st.tuples(st.sampled_from(QUERIES), st.integers(0, 9), st.sampled_from(PASSAGES)), max_size=8))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+def test_leaks_planted_in_an_imported_run_are_all_found(store: Path, tmp_path_factory, planted):
+    ranked = {query: list(of) for query, of in CLEAN.items()}
+    for query, rank, passage in sorted(planted):
+        if passage not in ranked[query]:
+            ranked[query].insert(rank, passage)
+    folder = tmp_path_factory.mktemp("planted")
+    lines = [
+        f"{query} Q0 {passage} {rank} {100 - rank} theirs"
+        for query, of in ranked.items()
+        for rank, passage in enumerate(of, 1)
+    ]
+    (folder / "theirs.run").write_text("\n".join(lines) + "\n")
+    upkeep.backup(Store.open(store), folder / "store")
+    call(folder / "store", "import", str(folder / "theirs.run"), "--collection", "corpus")
+    decision = clq.open(folder / "store").workspace("corpus").decide(measure="RA-nWG@10", max_leak=1)
+    found = decision.page("latency", "filters", {"lats": ["theirs"]}).tables.get("forbidden")
+    theirs = (
+        [] if found is None else found.filter(name="theirs").select("query_id", "rank", "passage_id").rows()
+    )
+    assert theirs == [
+        (query, rank, passage)
+        for query in sorted(ranked)
+        for rank, passage in enumerate(ranked[query][:10], 1)
+        if TENANT[passage] != ASKER[query]
+    ]
