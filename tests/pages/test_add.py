@@ -432,3 +432,21 @@ def test_passages_under_other_names_are_matched_by_where_they_stand(open_page: O
     assert run["chunking"].startswith("own-theirs-")
     shown = stacks(open_page(store, "decision", ws="guide"))
     assert shown["stack"].to_list() == ["theirs"]
+
+
+@pytest.mark.slow
+def test_filters_on_an_unknown_field_are_refused_by_name_and_empty_ones_named(
+    open_page: OpenPage, tmp_path: Path
+):
+    store, known = tmp_path / "store", b"passage_id,tenant\np1,a\np2,b\n"
+    asked = 'query_id,filter\nq1,"{{""{}"": ""{}""}}"\n'
+    unknown = asked.format("tenants", "a").encode()
+    app = upload(open_page(store, "add"), metadata_csv=known, filters_csv=unknown)
+    assert not app.exception
+    (error,) = app.error
+    assert "filter of query q1: No field of passages 'tenants'" in unescaped(error.value)
+    assert not [button for button in app.button if button.key == "add_now"]
+    empty = asked.format("tenant", "z").encode()
+    app = upload(open_page(store, "add"), metadata_csv=known, filters_csv=empty)
+    assert not app.error
+    assert "1 filter matches no passage: q1." in unescaped(everything(app))
