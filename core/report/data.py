@@ -34,7 +34,7 @@ from core.views.headroom import limiting
 from core.views.link import elsewhere
 from core.views.words import moving
 from core.views.words import verdict as standing
-from core.views.words.advice import advice, objection
+from core.views.words.advice import advice, found_again, objection
 from core.views.words.choice import decided_by, meaning
 from core.views.words.facts import if_judged, record, soundness
 from core.views.words.late import slow
@@ -178,6 +178,7 @@ def record_data(
         ],
         "pgs_if_judged": if_judged(view),
         "savings_in_words": rented_words(view) or None,
+        "more_queries_in_words": None if view.sure.ahead else found_again(view) or None,
         "rule_in_words": decided_by(verdict.decision) or None,
         "lead_in_words": " ".join(filter(None, decision_words.lead_words(view))) or None,
         "hurts_users": [hurt.data for hurt in view.once(hurts)],

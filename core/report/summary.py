@@ -232,9 +232,12 @@ def _numbers(data: Data) -> Iterator[_Change]:
             alike = ", which is as good today" if harmless(turn) else ""
             own = bool(data["chosen"]) and turn["stack"] == data["chosen"]["stack"]
             moved = f"a {word} of {then} instead of {now}"
-            of = "" if own else f" for {turn['stack']}"
-            mine = " of its own" if own else of
-            yield _Change(f"{moved}{of}", f"{moved[:1].upper()}{moved[1:]}{mine}: then {chosen}{alike}.")
+            if own:
+                first = f"Its {word} at {then} instead of {now}"
+            else:
+                moved += f" for {turn['stack']}"
+                first = f"{moved[:1].upper()}{moved[1:]}"
+            yield _Change(moved, f"{first}: then {chosen}{alike}.")
             if not alike:
                 return
 

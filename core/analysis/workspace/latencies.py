@@ -41,7 +41,7 @@ _NONE = Ids()
 COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", "latency_note")
 
 
-PASSES = "A question counts once, by the median of its passes."
+PASSES = "A query counts once, by the median of its passes."
 SHARED = "Stages that stacks share were timed once, for all of them."
 
 

@@ -51,6 +51,7 @@ def marks(drawn: pl.DataFrame, colour: str, size: str, table: pl.DataFrame) -> l
             "symbol": symbol,
             "color": shades[picked],
             "opacity": BRIGHT if meets else theme.DIMMED,
+            "line": {"width": 1, "color": theme.EDGE},
             **scale,
             "showscale": not traces and scale["showscale"],  # one scale serves all traces
         }

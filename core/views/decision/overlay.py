@@ -38,6 +38,8 @@ _TICKS = (1, 2, 3, 5)
 Floats = NDArray[np.float64]
 _LETTER, _LINE, _ROOM = 6.3, 15.0, 3.0
 """Width of a letter, height of a line, and room around a label; pixels at 12 pixels a letter."""
+_NAME = 48
+"""Letters of a stack's name in a label."""
 _FARTHEST = 90
 """Maximum distance of a label from its mark; pixels."""
 
@@ -365,7 +367,7 @@ def labels(
     wanted = few[np.lexsort((-x[few], row_of[few] != chosen, ~named[few]))][:LABELS]
     for row in wanted.tolist():
         alike, place = shown["alike"][row], (float(x[row]), float(y[row]))
-        words = text.shorten(shown["name"][row], 38) + (f" (+{alike} equal)" if alike else "")
+        words = text.shorten(shown["name"][row], _NAME) + (f" (+{alike} equal)" if alike else "")
         words += f", {RUNS_TODAY}" if row_of[row] == today else ""
         at = plot.place(words, *place)
         if at is not None:

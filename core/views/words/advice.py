@@ -48,7 +48,7 @@ def objection(view: View) -> str:
 def found_again(view: View) -> str:
     """Say how often as many questions again would show a better stack, or return "" if unknown."""
     found = view.sure.p_better_found
-    if found is None:
+    if found is None or view.decision.chosen is None:
         return ""
     more = text.count(again(view), "more query")
     return f"{more} would show a better stack with a chance of {text.percent(found)}."
