@@ -34,7 +34,6 @@ def deadlines(view: View, ask: Ask) -> Blocks:
     if now is None:
         yield from unmarked()
         return
-    view = asked_terms(view, ask)
     spec = json.loads(view.table["spec"][now])
     found = ends_of(spec)
     if not found:
@@ -44,7 +43,7 @@ def deadlines(view: View, ask: Ask) -> Blocks:
             f"No model of {view.running_name} has an announced end.", f"As of {read}." if known else NO_PARTS
         )
         return
-    first = found[0]
+    view, first = asked_terms(view, ask), found[0]
     rows = moves(view).filter(pl.col("retires").is_null() | (pl.col("retires") > first.retires.isoformat()))
     yield Answer(f"{first.model} ends on {first.retires:%-d %B %Y}.", _outliving(rows))
     yield Table(PARTS.frame([_row(end) for end in found]), PARTS)

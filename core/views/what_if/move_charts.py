@@ -154,4 +154,5 @@ def _today(now: Mapping[str, Any]) -> Iterator[theme.Spec]:
     if now["quality"] is not None:
         look = {"symbol": "square-open", "size": 18, "color": theme.OKABE_ITO[2], "line": {"width": 2.5}}
         hover = [f"<b>{escape(str(now['name']))}</b><br>{RUNS_TODAY}"]
-        yield theme.scatter(RUNS_TODAY, [0.0], [now["quality"]], hover=hover, marker=look)
+        whole = {"cliponaxis": False}  # it stands on the edge of a narrow chart
+        yield theme.scatter(RUNS_TODAY, [0.0], [now["quality"]], hover=hover, marker=look, **whole)
