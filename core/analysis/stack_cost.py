@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -97,6 +98,7 @@ def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:
         "embedder": _model(used, "embed", stack["embedder"]),
         "reranker": _model(used, "rerank", stack["reranker"]),
     }
+    amounts |= {"partitions": parts} if (parts := _partitions(snapshot, str(stack["run_id"]))) else {}
     depth = stack["candidates"]
     if isinstance(depth, int):
         amounts["candidates"] = Amount(depth, _SPECIFIED)
@@ -111,6 +113,14 @@ def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:
     left_out = tuple(f"{stage}: {unit} of {item}" for stage, unit, item in rest.iter_rows())
     assumed = amounts["reranker"].value != NONE and used.filter(pl.col("stage") == "rerank").is_empty()
     return Start(str(stack["name"]), amounts, left_out, assumed)
+
+
+def _partitions(snapshot: Snapshot, run_id: str) -> Amount | None:
+    """Return the number of indexes by tenant or the like that a stack asks; None if it has one index."""
+    told = snapshot.runs().filter(pl.col("run_id") == run_id)["manifest"].to_list()
+    indexes = (json.loads(told[0]).get("indexes") or {}).values() if told else ()
+    counts = [about["partitions"] for about in indexes if about.get("partitions")]
+    return Amount(max(counts), str(Basis.MEASURED)) if counts else None
 
 
 def _at(stage: str, *units: str) -> pl.Expr:

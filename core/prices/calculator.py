@@ -32,6 +32,7 @@ INDEX_KINDS: Mapping[str, tuple[int, bool]] = {
     "hnsw-int8": (1, True),
 }
 """Indexes whose bytes are known: bytes per number of a vector, and whether they keep a graph."""
+_MIB_PER_GIB = 1024
 _BYTES_PER_LINK = 4
 _BYTES_BESIDE_LINKS = 12  # Bytes for the position of a vector's links, and its level
 
@@ -130,6 +131,12 @@ class CostInputs:
     copies: Annotated[
         float, _amount("copies", "copies of the index", "In memory.", "passages", whole=True)
     ] = 1
+    partitions: Annotated[
+        float, _amount("parts", "partitions", "Indexes that hold the passages.", "passages", whole=True)
+    ] = 1
+    least_mib: Annotated[
+        float, _amount("least", "least MiB of an index", "On disk, whatever it holds.", "passages")
+    ] = 0
     machine: str = "local-cpu"  # items for machine resources that no vendor bills: CPU time,
     gpu: str = "local-gpu"  # GPU time,
     memory: str = "local-memory"  # a GiB-month in memory,
@@ -256,7 +263,8 @@ def _corpus_lines(inputs: CostInputs, book: PriceBook) -> list[CostLine]:
     if inputs.passages and inputs.index != NO_INDEX:
         whole = index_bytes(inputs.index, vectors=inputs.passages, dim=inputs.dim, links=inputs.links) / GIB
         lines.append(_monthly("index", inputs.memory, whole * inputs.copies, inputs.queries_per_month, book))
-        lines.append(_monthly("storage", inputs.disk, whole, inputs.queries_per_month, book))
+        stored = max(whole, inputs.partitions * inputs.least_mib / _MIB_PER_GIB)
+        lines.append(_monthly("storage", inputs.disk, stored, inputs.queries_per_month, book))
     return lines
 
 
@@ -307,7 +315,7 @@ STAGE_INPUTS: Mapping[str, tuple[str, ...]] = {
     "gpu": ("gpu_ms",),
     "embed-corpus": ("passages", "tokens_per_passage", "spread_queries"),
     "index": ("passages", "dim", "copies"),
-    "storage": ("passages", "dim"),
+    "storage": ("passages", "dim", "partitions", "least_mib"),
 }
 """Amounts that a stage of the bill depends on, by their field of `CostInputs`."""
 

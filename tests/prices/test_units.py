@@ -101,6 +101,14 @@ def test_a_bill_with_corpus_and_index_by_hand():
     assert int8["index"].per_month(1e6) == pytest.approx(6.0)
 
 
+def test_partitions_take_at_least_what_an_engine_keeps_for_each():
+    asked = {"queries_per_month": 1e6, "passages": 2**20, "index": "flat", "dim": 1024, "partitions": 2048}
+    assert lines(**asked)["storage"].per_month(1e6) == pytest.approx(0.4)  # 4 GiB at $0.10
+    kept = lines(**asked, least_mib=64)
+    assert kept["storage"].per_month(1e6) == pytest.approx(12.8)  # 128 GiB
+    assert kept["index"].per_month(1e6) == lines(**asked)["index"].per_month(1e6)
+
+
 def test_what_is_paid_by_the_month_is_known_without_queries():
     bill = calculator(CostInputs(passages=2**20, index="flat", dim=1024), BOOK)
     assert bill.per_month == pytest.approx(12.4)

@@ -25,11 +25,16 @@ _OPTIONS = (
     Param(name="m", default=16, low=4, high=512, text="Neighbours per vector."),
     Param(name="ef_construction", default=100, low=4, high=10_000, text="Looked at per vector added."),
     Param(name="ef_search", default=128, low=1, high=100_000, text="Looked at per search."),
-)
+    Param(
+        name="type", default="float32", choices=("float32", "float16", "int8"),
+        text="Numbers; int8: codes beside them, which are looked at first.",
+    ),
+)  # fmt: skip
 
 
 def _vector_bytes(dim: int, options: Options) -> float:
-    return 1.5 * 4.0 * dim + 8.0 * whole(options, "m") + _ROW
+    number = {"float32": 4.0, "float16": 2.0, "int8": 5.0}[str(options["type"])]
+    return 1.5 * number * dim + 8.0 * whole(options, "m") + _ROW
 
 
 class QdrantEdge(DatabaseIndex):
@@ -61,8 +66,14 @@ class QdrantEdge(DatabaseIndex):
         at.parent.mkdir(parents=True, exist_ok=True)
         graph = edge.HnswIndexConfig(whole(options, "m"), whole(options, "ef_construction"), _LEAST_KB)
         distance = getattr(edge.Distance, _DISTANCES[self.metric])
+        codes = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, always_ram=True)
         config = edge.EdgeConfig(
-            vectors=edge.EdgeVectorParams(size=vectors.shape[1], distance=distance),
+            vectors=edge.EdgeVectorParams(
+                size=vectors.shape[1],
+                distance=distance,
+                datatype=edge.VectorStorageDatatype.Float16 if options["type"] == "float16" else None,
+                quantization_config=codes if options["type"] == "int8" else None,
+            ),
             hnsw_config=graph,
             optimizers=edge.EdgeOptimizersConfig(indexing_threshold=_LEAST_KB),
             wal_enabled=False,  # it is written once, and may be read by several
@@ -113,8 +124,11 @@ class QdrantEdge(DatabaseIndex):
 
     def _asked(self, query: Vectors, k: int, only: Any) -> Found:  # noqa: ANN401 - an optional package
         edge, name = self.driver, self._id
+        exact = self._options["exact"] == "yes"
         how = edge.SearchParams(
-            hnsw_ef=max(whole(self._options, "ef_search"), k), exact=self._options["exact"] == "yes"
+            hnsw_ef=max(whole(self._options, "ef_search"), k),
+            exact=exact,
+            quantization=edge.QuantizationSearchParams(ignore=exact),
         )
         request = edge.QueryRequest(
             limit=k,

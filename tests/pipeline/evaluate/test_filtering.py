@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from pytest_httpserver import HTTPServer
 
+from core.analysis.stack_cost import start_from
 from core.errors import InputError
 from core.filters import fields_of, parse
 from core.paths import PRICES
@@ -162,6 +163,11 @@ def test_names_and_times_say_the_way(swept: Snapshot):
     assert flat["post:4"] < 1  # of what exact filtered search finds
     manifest = next(json.loads(m) for m, s in runs.select("manifest", "spec").iter_rows() if "partition" in s)
     assert {about["partitions"] for about in manifest["indexes"].values()} == {3}
+    rows = runs.filter(pl.col("spec").str.contains("partition")).select(
+        "run_id", pl.col("label").alias("name")
+    )
+    asked = {**rows.row(0, named=True), "embedder": None, "reranker": None, "candidates": 5}
+    assert start_from(swept, asked).amounts["partitions"].value == 3  # as the bill takes it
 
 
 def test_a_plan_counts_the_partitions(tmp_path: Path):

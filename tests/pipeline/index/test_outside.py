@@ -208,6 +208,12 @@ class TestReal:
             ("lancedb folder", {"method": "hnsw", "ef_search": 10, "refine": 10}, 0.9),
             ("lancedb folder", {"method": "ivf_pq", "partitions": 2, "parts": 8, "refine": 10}, 0.9),
             ("lancedb storage", {"method": "hnsw"}, 0.9),
+            ("qdrant-edge folder", {}, 0.95),
+            ("qdrant-edge folder", {"type": "float16"}, 0.95),
+            ("qdrant-edge folder", {"type": "int8"}, 0.95),
+            ("qdrant-edge folder", {"type": "int8", "exact": "yes"}, 1.0),
+            ("milvus folder", {}, 0.95),
+            ("redis", {}, 0.95),
         ],
     )
     def test_an_approximate_index_finds_most(
