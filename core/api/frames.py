@@ -80,7 +80,7 @@ def _graded(scores: Mapping[Any, Mapping[Any, Any]], name: str) -> bool:
     return True
 
 
-_FEW = 2  # Most passages of a query whose grades differ by chance
+_FEW = 5  # Most passages of a query whose grades may all differ
 
 
 def scored(thing: object) -> Mapping[Any, Mapping[Any, Any]] | None:

@@ -19,7 +19,6 @@ import numpy as np
 import polars as pl
 
 from core.analysis.workspace.question import Question
-from core.analysis.workspace.resolve import NO_INCUMBENT
 from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
 from core.decide.axes import FORMER, LIMITS, Axis
@@ -30,7 +29,7 @@ from core.report import old_rule
 from core.report.changed import changes
 from core.report.data import Verdict, record_data
 from core.report.gate_results import Given
-from core.report.gate_runs import elsewhere, today, version, versions
+from core.report.gate_runs import elsewhere, running_again, today, version, versions
 from core.report.recorded import Recorded
 from core.report.staying import holding, stale, stays
 from core.store import Snapshot
@@ -105,8 +104,8 @@ def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collectio
         **asked.beside,
         "runs": () if "origin" in given else _runs_again(was, snapshot),
     }
-    if asked.incumbent is not None and asked.incumbent not in snapshot.runs(asked.collection)["run_id"]:
-        taken["incumbent"] = NO_INCUMBENT
+    if asked.incumbent is not None:
+        taken["incumbent"] = running_again(was, snapshot)
     return replace(question, **{name: value for name, value in taken.items() if name not in given})
 
 

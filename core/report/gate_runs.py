@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 
 import polars as pl
 
+from core.analysis.workspace.resolve import NO_INCUMBENT
 from core.analysis.workspace.view import View
 from core.axes import stack_key
 from core.importers.read.text import shown
@@ -37,26 +38,43 @@ def today(was: Recorded, asked: View) -> int | None:
     return None if rows.is_empty() else int(rows["row"][0])
 
 
+def running_again(was: Recorded, snapshot: Snapshot) -> str:
+    """Return the newest run of the stack that the record says runs, given results first, or "none"."""
+    collection, recorded = was.question.collection, was.question.incumbent
+    own = snapshot.with_deleted().runs().filter(run_id=recorded)
+    if own.is_empty() or collection not in snapshot.collections()["collection_id"]:
+        return NO_INCUMBENT
+    spec, runs = json.loads(own["spec"][0]), snapshot.runs(collection)
+    mine = pl.col("run_id") == recorded
+    rows = runs.filter(mine | _alike(spec, runs) | _later(spec, was, runs, snapshot)).sort(
+        pl.col("run_id").is_in(was.given), "added_revision", mine, descending=True, nulls_last=True
+    )
+    return NO_INCUMBENT if rows.is_empty() else str(rows["run_id"][0])
+
+
 def _same(was: Recorded, table: pl.DataFrame) -> pl.Series:
     """Return which stacks are the recorded one, ignoring keys that nothing reads [n]."""
-    key = stack_key(was.stack.spec)
-    same = [stack_key(json.loads(spec)) == key for spec in table["spec"]]
-    return (table["stack_id"] == was.stack.stack_id) | pl.Series(same, dtype=pl.Boolean)
+    return (table["stack_id"] == was.stack.stack_id) | _alike(was.stack.spec, table)
+
+
+def _alike(spec: JsonMap, runs: pl.DataFrame) -> pl.Series:
+    """Return which runs are of a stack, ignoring keys that nothing reads [n]."""
+    key = stack_key(spec)
+    return pl.Series([stack_key(json.loads(other)) == key for other in runs["spec"]], dtype=pl.Boolean)
 
 
 def versions(was: Recorded, asked: View) -> pl.Series:
     """Return which stacks of a view are later versions of the chosen one [n]."""
-    return _later(was, asked.table, asked.snapshot)
+    return _later(was.stack.spec, was, asked.table, asked.snapshot)
 
 
-def _later(was: Recorded, runs: pl.DataFrame, snapshot: Snapshot) -> pl.Series:
-    """Return which runs are of later versions of the chosen stack [n].
+def _later(spec: JsonMap, was: Recorded, runs: pl.DataFrame, snapshot: Snapshot) -> pl.Series:
+    """Return which runs are of later versions of a stack of the record [n].
 
     Versions of a custom pipeline differ in nothing but their version; those of an imported stack that is
     known only by name are called ``name (2)``, which the store derived from an existing name. In another
     store than the record's, such as one that CI makes anew, all versions that the record lacks came later.
     """
-    spec = was.stack.spec
     if spec.get("mode") == OWN:
         chosen = _unversioned(spec)
         return pl.Series([_unversioned(json.loads(one)) == chosen for one in runs["spec"]], dtype=pl.Boolean)
@@ -148,7 +166,7 @@ def _newer_apart(was: Recorded, asked: View) -> str:
         return ""
     runs = asked.snapshot.runs(asked.scope.collection_id).with_row_index()
     judged = runs.filter(run_id=asked.table["run_id"][row])["added_revision"].max()
-    later = _later(was, runs, asked.snapshot) & (runs["added_revision"] > judged)
+    later = _later(was.stack.spec, was, runs, asked.snapshot) & (runs["added_revision"] > judged)
     apart = runs.filter(later).filter(~pl.col("run_id").is_in(asked.table["run_id"].to_list()))
     return "" if apart.is_empty() else str(apart.sort("added_revision")["label"][-1])
 

@@ -52,7 +52,7 @@ def test_dicts_are_added_as_runs_and_judgements(results: clq.Results):
     ("thing", "formats"),
     [
         ({"q": {"d": 1.0}}, "ranx-run"), ({"q": {"d": 1}}, "ranx-qrels"),
-        ({"q": {"d": np.int64(1)}}, "ranx-qrels"),
+        ({"q": {"d": np.int64(1)}}, "ranx-qrels"), ({"q": {"a": 2, "b": 1, "c": 0}}, "ranx-qrels"),
         ({"q": {"d": np.float32(0.5)}}, "ranx-run"), ({1: {2: 0.5}}, "ranx-run"),
     ],
 )  # fmt: skip
@@ -62,12 +62,14 @@ def test_whole_numbers_alone_are_grades(thing: object, formats: str, tmp_path: P
 
 
 def test_whole_numbers_that_tell_all_passages_apart_are_not_taken_for_grades(tmp_path: Path):
-    store, ranks = clq.open(tmp_path / "s"), {"q": {"a": 3, "b": 2, "c": 1}}
+    store, ranks = clq.open(tmp_path / "s"), {"q": {f"d{rank}": 10 - rank for rank in range(10)}}
     with pytest.raises(InputError, match=r"as scores do\. Scores: write 3\.0, or formats=\{'one.json'"):
         store.add(ranks, name="one", collection="c")
     added = store.add(ranks, name="one", collection="c", formats={"one.json": "ranx-run"})
     assert added.report.filter(status="read")["what"].to_list() == ["ranx-run"]
-    added = store.add(ranks, name="one", collection="c", formats={"one.json": "ranx-qrels"})
+    grades = ",".join(f"{grade}={min(5, grade)}" for grade in range(1, 11))
+    said = {"one.json": "ranx-qrels"}
+    added = store.add(ranks, name="one", collection="c", formats=said, grades=grades)
     assert added.report.filter(status="read")["what"].to_list() == ["ranx-qrels"]
 
 

@@ -435,6 +435,12 @@ def test_to_stay_holds_only_within_the_limits(tmp_path, imported):
     assert json.loads((tmp_path / "stay.json").read_text())["stay_or_switch"]["answer"] == "stay"
     assert call(path, "gate", tmp_path / "stay.json").exit_code == 0
     assert call(path, "gate", tmp_path / "stay.json", "--sla-ms", "10").exit_code == 5
+    given = ["gate", tmp_path / "stay.json", "--into", "lab", "--results"]
+    assert call(path, *given, results(tmp_path / "a.csv", good=(14, 140))).exit_code == 0
+    assert call(path, *given, results(tmp_path / "b.csv", good=(14, 450))).exit_code == 5
+    slow = results(tmp_path / "c.csv", good=(14, 460))
+    assert call(path, "import", slow, "--collection", "lab", "--if-changed", "new").exit_code == 0
+    assert call(path, "gate", tmp_path / "stay.json").exit_code == 5
 
 
 @pytest.mark.slow

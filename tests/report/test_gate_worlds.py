@@ -24,3 +24,11 @@ def test_a_gate_never_passes_on_what_the_plain_data_forbid(tmp_path):
         print(f"{seed + 1} cases, {held} passes, {len(false)} of them false", flush=True)
     assert not false
     assert held > CASES / 8, "a gate that never passes proves nothing"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [281, 1723, 1879])
+def test_worlds_in_which_a_gate_passed_falsely_once_are_played_again(tmp_path, seed):
+    holds, why, told = passes(seed, tmp_path / "world", tmp_path / "begun")
+    assert why
+    assert not holds, told
