@@ -175,8 +175,11 @@ def what_flips_it(view: View, ask: Ask) -> Blocks:
     turned = data.turned(view, view.constraints, rule)
     shape = front(view.table, decision)
     yield Answer(words.turning_words(turned))
-    if shape is not None:
-        yield Cards([words.front_card(shape)])
+    cards = [] if shape is None else [words.front_card(shape)]
+    if decision.chosen is not None:
+        cards.append(words.quality_card(view.table.row(decision.chosen, named=True), view.quality))
+    if cards:
+        yield Cards(cards)
     turning = turned.filter(pl.col("then").is_not_null())
     if not turning.is_empty():
         yield Table(turning, TURNS, whole=turned)
