@@ -193,10 +193,9 @@ def _to_run(view: View, found: Sequence[Replay]) -> Blocks:
     if not found:
         return
     yield Text(" ".join(filter(None, (REPLAYED, shallow(found)))), "caption")
-    best = found[:_TO_RUN]
-    for model in dict.fromkeys(replay.unlisted for replay in best if replay.unlisted is not None):
+    for model in dict.fromkeys(replay.unlisted for replay in found[:_TO_RUN] if replay.unlisted is not None):
         yield Text(AT_FOLDER.format(model=model), "caption")
-    for replay in (one for one in best if one.unlisted is None):
+    for replay in [one for one in found if one.unlisted is None][:_TO_RUN]:
         stack = json.dumps(dict(replay.spec), sort_keys=True)
         where = {CANDIDATE: (view.scope.collection_id, stack)}
         yield Way("run", f"Run {replay.name}", settings=where)
