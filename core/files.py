@@ -71,7 +71,7 @@ def write_out(path: Path, text: str) -> int:
 
 def unwritable(path: Path, error: OSError) -> ClqError:
     """Say in a sentence why a path that somebody named cannot be written."""
-    if not path.parent.is_dir():
+    if not path.parent.exists():
         return InputError("Its folder does not exist.", where=str(path), do="Make it first, or name another.")
     found = f"It cannot be written: {error.strerror or error}."
     return refusal(error) or InputError(found, where=str(path), do="Name another one.")

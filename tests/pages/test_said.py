@@ -77,7 +77,7 @@ def test_the_library_is_of_the_store_and_needs_no_workspace(demo_store: Path, tm
     data = json.loads(run(*asked, "--set", "kind=Golden sets").stdout)
     SCHEMA.validate(data)
     assert [data["workspace"][name] for name in ("collection", "quality", "prices")] == [None] * 3
-    held, _, _, history, printed = data["blocks"][1:]
+    held, _, _, _, history, printed = data["blocks"][1:]
     (table,) = held["blocks"]
     golden = Store.open(demo_store).read().golden_sets()
     assert [row["golden_set_id"] for row in table["rows"]] == golden["golden_set_id"].to_list()

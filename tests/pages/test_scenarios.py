@@ -8,7 +8,7 @@ import pytest
 from core.importers.formats.published import read_figures
 from core.prices.cost import QUERY_TOKENS
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, everything, figures, rows
+from tests.pages.reading import answer, assert_sound, everything, figures, opening, rows
 from tests.views.made import BOOK
 
 TABLE_8 = read_figures().filter(pl.col("table") == 8)
@@ -53,7 +53,7 @@ def test_ones_own_scenario_is_added_by_the_form_and_by_the_link(open_page: OpenP
 def test_what_cannot_be_read_is_said_and_the_rest_stays(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "what_if", ws="clq-paper", scen="**x**: best")
     assert_sound(app, "What if")
-    assert "n = 50" in answer(app)
+    assert "n = 50" in opening(app)
     assert "Your scenarios are left out." in everything(app)
     app = open_page(published_store, "what_if/latency targets", ws="clq-paper", slas="soon")
     assert_sound(app, "What if")

@@ -96,7 +96,7 @@ def test_the_answer_is_the_leader_at_the_cutoff(rows: pl.DataFrame):
     assert view.answer.endswith(f"] with 10 passages (n = {best['n']}).")
     lines = [trace.name for trace in view.main.data if trace.name]
     key = "PROC of each stack's pool"
-    assert set(lines) == {*names, *(f"{name} ceiling" for name in names), key}
+    assert set(lines) == {*names, *(f"{name} PROC" for name in names), key}
     assert {trace.name for trace in view.main.data if trace.showlegend is not False} >= {*names, key}
     assert len(view.beside.data) == (len(BESIDE) - 1) * len(names)  # RA-nWG is the main chart
     assert sum(bool(trace.showlegend) for trace in view.beside.data) == len(names)
