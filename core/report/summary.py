@@ -229,7 +229,7 @@ def _numbers(data: Data) -> Iterator[_Change]:
         if now != then:
             winner = "it is" if turn["winner"] == turn["stack"] else f"{turn['winner']} is"
             chosen = f"{winner} chosen{_within(data, turn['winner'])}"
-            alike = ", which is as good today" if harmless(turn) else ""
+            alike = f", within {delta:g} of it today" if harmless(turn) else ""
             own = bool(data["chosen"]) and turn["stack"] == data["chosen"]["stack"]
             moved = f"a {word} of {then} instead of {now}"
             if own:

@@ -202,7 +202,8 @@ def _gain(row: Mapping[str, Any], other: Mapping[str, Any], paired: Paired | Non
     if paired is None or ids is None or min(places := paired.places(ids).tolist()) < 0:
         return other["quality"] > row["quality"], apart
     gain, low, high = (float(each[0]) for each in paired.differences(np.array(places[1:]), places[0]))
-    return low > 0, f"{text.signed(gain)} [{text.signed(low)}, {text.signed(high)}]"
+    worse = ", worse" if high < 0 else ""
+    return low > 0, f"{text.signed(gain)} [{text.signed(low)}, {text.signed(high)}]{worse}"
 
 
 SAME_RESULT = "which changes nothing"
