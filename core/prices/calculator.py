@@ -135,7 +135,7 @@ class CostInputs:
         float, _amount("parts", "partitions", "Indexes that hold the passages.", "passages", whole=True)
     ] = 1
     least_mib: Annotated[
-        float, _amount("least", "least MiB of an index", "On disk, whatever it holds.", "passages")
+        float, _amount("mib", "least MiB of an index", "On disk, whatever it holds.", "passages")
     ] = 0
     machine: str = "local-cpu"  # items for machine resources that no vendor bills: CPU time,
     gpu: str = "local-gpu"  # GPU time,

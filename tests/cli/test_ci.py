@@ -71,7 +71,7 @@ def test_the_exit_code_is_the_cause_and_files_say_why(  # noqa: PLR0917 - a colu
     suite = Xml.parse(tmp_path / "j.xml").getroot()[0]  # noqa: S314 - just written
     failed = [case[0].get("type") for case in suite.iter("testcase") if len(case)]
     assert failed == [row["check"] for row in said["findings"]]
-    assert (suite.get("tests"), suite.get("failures")) == ("5", str(len(failed)))
+    assert (suite.get("tests"), suite.get("failures")) == ("6", str(len(failed)))
     written = (tmp_path / "m.md").read_text()
     assert ("What flipped it" in written) == bool(code)
     assert "recorded" in written
@@ -96,7 +96,7 @@ def test_the_files_of_a_record_until_0_2_name_its_own_checks(
     assert [row["check"] for row in said["findings"]] == causes
     suite = Xml.parse(tmp_path / "j.xml").getroot()[0]  # noqa: S314 - just written
     assert [case[0].get("type") for case in suite.iter("testcase") if len(case)] == causes
-    assert suite.get("tests") == "5"
+    assert suite.get("tests") == "6"
 
 
 def test_a_link_that_only_this_machine_can_open_stands_in_no_comment(tmp_path: Path, record: Path):

@@ -222,7 +222,7 @@ def test_grades_between_two_stacks_say_what_they_decide(open_page: OpenPage, sto
     app = open_page(store, "golden/judge", ws="logged", queue=queue.queue_id)
     app.text_input(key="judge_name").set_value("Anne")
     app.button(key="FormSubmitter:take_queue-Judge these").click().run()
-    assert "Nothing is decided yet: 0 of 12 questions judged." in everything(app)
+    assert "Nothing is decided yet: 0 of 12 queries judged." in everything(app)
     for item in book.items(queue.queue_id):
         key(app, f"grade{5 if item.passage_id == 'found' else 1}")
     assert_sound(app, "Golden sets")

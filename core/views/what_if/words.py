@@ -176,7 +176,8 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     choose = "chooses" if chosen.height == 1 else "choose"
     several = text.count(rows.height, "scenario")
     several = several if chosen.height == rows.height else f"{chosen.height:,} of {several}"
-    sentence = f"{several} {choose} {text.count(different, 'different stack')}"
+    stacks = "one stack" if different == 1 else f"{different:,} different stacks"
+    sentence = f"{several} {choose} {stacks}"
     beyond = ", beyond your limits" if best.get("beyond") else ""
     known = f"Best {quality.name}: {best['scenario']}, {words}{beyond}." if words else ""
     sentence += "." if known else f"; no {quality.name} is known."
