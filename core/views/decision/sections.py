@@ -32,6 +32,7 @@ from core.views.words.bills import RENTED, rented
 from core.views.words.facts import caveats
 from core.views.words.judging import provenance
 from core.views.words.late import slow, slow_words
+from core.views.words.lead import SURELY
 from core.views.words.moving import RUNS_TODAY, few_grades, few_words, line, needs_words
 from core.views.words.near import (
     HEADING,
@@ -122,6 +123,9 @@ def choice(view: View) -> Blocks:
         late=slow_words(slow(view, row["run_id"])), paid=priced_by(view),
     )  # fmt: skip
     firm, chance = words.firmness(view.table, view.decision, view.sure)
+    lead = list(filter(None, words.lead_words(view)))
+    if lead and lead[0].startswith(SURELY):
+        chance += f"; {lead[0][0].lower()}{lead[0][1:-1]}"
     doubts = caveats(view.table, view.decision, view)
     given_by = provenance(view.snapshot, view.scope)
     notes = [row["latency_note"], row["cost_note"], how_timed(view.table, view.quality.k), given_by]
@@ -129,7 +133,7 @@ def choice(view: View) -> Blocks:
     if said := assumed(view.table, view.decision, view.constraints):
         notes.append(said)
     sentences = [words.sure_words(view.decision, view.sure), *doubts.values()]
-    sentences += [choice_of.decided_by(view.decision), "" if view.sure.ahead else found_again(view)]
+    sentences += [*lead, choice_of.decided_by(view.decision), "" if view.sure.ahead else found_again(view)]
     sentences = list(filter(None, (*sentences, view.decision.note, noise_said(view))))
 
     def written() -> Blocks:

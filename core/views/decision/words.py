@@ -237,7 +237,6 @@ def why(asked: View) -> str:
     said = [took(table, decision) or _best_of(decision, quality, ahead=asked.sure.ahead)]
     if asked.dropped is not None:
         said.append(f"{asked.dropped} was taken, but does not meet these limits.")
-    said += lead_words(asked)
     said += [NOTHING] if advice(asked) == NOTHING else []
     return " ".join(filter(None, said))
 

@@ -13,6 +13,8 @@ from core.decide.rules import Decision
 from core.decide.ties import LEVEL, ROUNDING, Numbers, Paired, lightest
 from core.views import text
 
+SURELY = "Surely better than"
+
 
 @dataclass(frozen=True)
 class Lead:
@@ -39,7 +41,7 @@ class Lead:
         some = (
             f"{self.surely or 'none'} of the {self.others:,} others" if self.others > 1 else "the other one"
         )
-        sure = f"Surely better than {some}." if self.surely or self.others > 1 else ""
+        sure = f"{SURELY} {some}." if self.surely or self.others > 1 else ""
         doubted = self.low is not None and self.low <= 0
         return sure, f"Not surely better than {self.rival}: {self.interval}." if doubted else ""
 

@@ -9,7 +9,7 @@ from core.api.workspace import Workspace
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints
 from core.store import Store
-from core.views.decision.words import banded, lead_words, why
+from core.views.decision.words import banded, lead_words
 from core.views.words.choice import decided_by
 from core.views.words.lead import Lead, lead
 from core.views.words.users import hurts
@@ -39,7 +39,6 @@ def test_a_lead_counts_the_others_that_are_surely_worse_and_names_the_nearest():
     sure, unsure = lead_words(view)
     assert sure == "Surely better than 2 of the 3 others."
     assert unsure == f"Not surely better than s1: {found.interval}."
-    assert why(view).endswith(f"{sure} {unsure}")
 
 
 def test_the_best_of_thirty_equal_stacks_is_seldom_surely_better_than_any():
