@@ -76,6 +76,8 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
     slow = json.loads(files[0].read_text())["slow_in_words"]
     assert not slow or (slow in str(page.blocks) and escape(slow) in html)
     said = HEADS.get(str(decision.data["verdict"]), "")
+    if decision.data["no_clear_winner"]:
+        said = "No clear winner: "
     assert page.sentence.startswith((said, "Too few queries to decide on ", "Nothing to compare "))
     assert bool(decision.data["doubt"]) == (decision.data["verdict"] != "ship")
     heading = page.sentence.removeprefix(said)

@@ -8,7 +8,7 @@ savings and costs; none is taken automatically.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -51,6 +51,7 @@ class Alternative:
     expected: float | None  # its quality on new queries
     expected_low: float | None  # its 95 % interval
     expected_high: float | None
+    pgs: float | None = None  # its own probability of good selection; None = unknown, or not the first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +126,10 @@ def assess(
     alone = chosen is not None and _alone(numbers, decision)
     known = good is not None and not alone
     expected, low, high = _expected(believed, chosen)
+    others = _alternatives(decision, numbers, believed, by_noise(table, decision))
+    if known and believed is not None and others:  # the same reference as the chosen stack's
+        share, _, _ = _good(believed, decision, limits, others[0].row)
+        others = (replace(others[0], pgs=share), *others[1:])
     return Assessment(
         pgs=good if known else None,
         unknown="" if known else _why(decision, believed, paired, alone=alone),
@@ -135,7 +140,7 @@ def assess(
         expected_high=high,
         ahead=chosen is not None and _ahead(numbers, decision, chosen),
         rival=rival if known else None,
-        alternatives=_alternatives(decision, numbers, believed, by_noise(table, decision)),
+        alternatives=others,
         prices={axis.key: _prices(table, decision, axis, numbers.alike) for axis in (COST, LATENCY)},
     )
 
@@ -192,7 +197,7 @@ def _ahead(numbers: Numbers, decision: Decision, chosen: int) -> bool:
 def _good(
     believed: Beliefs, decision: Decision, limits: Constraints, chosen: int
 ) -> tuple[float | None, float | None, int | None]:
-    """Return the shares of draws in which the chosen row is a good selection, and feasible; and its rival."""
+    """Return the shares of draws in which a row is a good selection, and feasible; and its rival."""
     rows = np.flatnonzero(~decision.unknown.any(axis=1))
     if np.isnan(believed.quality[chosen]).any():
         return None, None, None

@@ -34,7 +34,7 @@ from core.views.headroom import limiting
 from core.views.link import elsewhere
 from core.views.words import moving
 from core.views.words import verdict as standing
-from core.views.words.advice import advice, found_again, objection
+from core.views.words.advice import advice, first_step, found_again, objection
 from core.views.words.choice import decided_by, meaning
 from core.views.words.facts import if_judged, record, soundness
 from core.views.words.late import slow
@@ -100,7 +100,8 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
     """Return the decision itself, and its inputs: the output of `decide --format json`.
 
     Returns:
-        The result of `facts.record`, with verdict, doubt (what speaks against shipping), advice, objection
+        The result of `facts.record`, with verdict, doubt (what speaks against shipping), no_clear_winner
+        (whether the heading names the chosen stack and that of `trade`), advice, objection
         (the advice, if it speaks against shipping and no offered stack says it), stay_or_switch
         (None if no stack is marked), collection, golden_set, prices, seed, resamples and revision.
     """
@@ -109,6 +110,7 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
         **decision,
         "verdict": standing.verdict(view),
         "doubt": standing.doubt(view) or None,
+        "no_clear_winner": first_step(view).rather is not None,
         "advice": advice(view) or None,
         "objection": objection(view) or None,
         "stay_or_switch": moving.told(view),

@@ -170,7 +170,7 @@ def answer(was: Recorded, asked: View) -> str:
     kept = _kept(row, asked)
     if kept.sure.pgs is not None:
         share = text.percent(kept.sure.pgs)
-        words += f" {good_enough(kept.decision).capitalize()} in {share} of simulated repeats."
+        words += f" {good_enough(kept.decision).capitalize()} in {share} of resamples."
     instead = kept.decision.instead_of
     return words if instead is None else f"{words} Today the rule chooses {table['name'][instead]}."
 

@@ -75,7 +75,31 @@ def summary(data: Data, view: View) -> list[str]:
         first = next(_changes(data), None)
         change = f"{first.what[:1].upper()}{first.what[1:]} could change it." if first else ""
         return [words for words in (data["answer"]["sentence"], data["answer"]["reason"], change) if words]
-    return [_what(data, view.quality), _price(data), _sure(data, view)]
+    if not data.get("no_clear_winner"):
+        return [_what(data, view.quality), _price(data), _sure(data, view)]
+    worth = measured(data["chosen"]["quality"], view.quality)
+    own, second = (data["trade"][side]["pgs"] for side in ("chosen", "other"))
+    firm = "How sure this is, is unknown."
+    if own is not None and second is not None:
+        firm = f"The first is {good_enough(view.decision)} with {_chance(own)} probability, the second with "
+        firm += f"{_chance(second)}."
+    return [
+        f"{data['answer']['title']}. With the first, {worth}.",
+        f"With the first, {_lower(_price(data))} {_second(data)}",
+        firm,
+    ]
+
+
+def _lower(words: str) -> str:
+    return words[:1].lower() + words[1:]
+
+
+def _second(data: Data) -> str:
+    """Say how fast the second of two stacks is, and what it costs."""
+    row = data["trade"]["other"]
+    paid = f"costs {said_in(data).bare(row['cost'])}" if row["cost"] is not None else "is of unknown cost"
+    timed = f"takes {text.ms(row['latency_ms'])}" if row["latency_ms"] is not None else ""
+    return f"The second {' and '.join(filter(None, (timed, paid)))}."
 
 
 def _what(data: Data, quality: Quality) -> str:
@@ -275,7 +299,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "surely": "at 95 %, for all pairs of stacks within the limits together",
         "expected": "estimate for new queries, drawn towards the mean of all stacks",
         on: _TYPICAL[on],
-        "PGS": f"probability of good selection: {good} in so many simulated repeats",
+        "PGS": f"probability of good selection: {good} in so many resamples",
         "judging": "grading how useful a result is; what nobody graded counts as useless",
         "pool": "the passages found before the last ordering; @50: how many",
         "%PROC": "the quality, as a share of that of the best ordering of the pool",

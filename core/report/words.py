@@ -161,7 +161,7 @@ def _repeats(data: Data) -> str:
     """Say which resamples a PGS counts, or why there is none."""
     if data["chosen"]["pgs"] is None:
         return str(data["chosen"]["pgs_unknown"])
-    return f"{data['resamples']:,} simulated repeats"
+    return f"{data['resamples']:,} resamples"
 
 
 def _joined(*words: str | None) -> str:

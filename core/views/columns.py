@@ -265,7 +265,7 @@ _EVERY = (
     share(
         "p_within_delta",
         "as good",
-        "Share of repeats in which it is no more than the indifference zone worse.",
+        "Share of resamples in which it is no more than the indifference zone worse.",
     ),
     text("saves", width=230),
     text("paid", "paid in", width=90),

@@ -30,7 +30,7 @@ def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
         assert shown["p_best"].is_between(0, 100).all()  # percent
         assert shown["p_best"].is_sorted(descending=True)
         assert f"{draws} repeats draw " in everything(app)
-        assert answer(app).partition(";")[0].endswith(" % of repeats.")
+        assert answer(app).partition(";")[0].endswith(" % of resamples.")
         assert good in answer(app)
         assert ("with judge noise" in everything(app)) == (app is by_quality)
     assert (

@@ -74,7 +74,7 @@ def _said(word: str, heading: str) -> bool:
     ("heading", "words"),
     [
         ("X finds nothing useful on 8 of 64 queries.", 9),
-        ("BM25 ⊕ e 8 d + r, K = 10 is within 0.01 of the best in 58 % of repeats (n = 64).", 12),
+        ("BM25 ⊕ e 8 d + r, K = 10 is within 0.01 of the best in 58 % of resamples (n = 64).", 12),
         ("RA-nWG of a rises from 0.852 [0.8, 0.9] with 10 passages to 0.918 with 30 (n = 2,837).", 14),
         ("It costs $0.5036 / 1k, −3.2 ms and 1.00 s.", 6),
     ],

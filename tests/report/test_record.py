@@ -125,7 +125,7 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
         rf"Latency p95 \(one in 20 takes longer\) .* ms (.* to .*, n = 64|{fewer}; too few for .* p95)", slow
     )
     assert cost.endswith("idle time excluded; a machine costs $36.06 monthly assumed price")
-    assert re.fullmatch(r"Confidence \(PGS\) \d+\.\d % [\d,]+ simulated repeats", sure)
+    assert re.fullmatch(r"Confidence \(PGS\) \d+\.\d % [\d,]+ resamples", sure)
     assert (
         page.find("figure").find("svg")["aria-label"]
         == f"RA-nWG@10 and latency of {found.table.height} stacks."

@@ -29,6 +29,7 @@ from core.views.decision.sections import (
     rented_words,
 )
 from core.views.text import count, plain
+from core.views.words.advice import first_step
 from core.views.words.near import broken, kind, way_in
 from core.views.words.trade import side_by_side, trade
 from core.work.incumbent import mark, unmark
@@ -82,8 +83,10 @@ def alternatives(*, view: View) -> None:
         for row in alternative_rows(view, ALTERNATIVES_SHOWN).iter_rows(named=True):
             said = f"{text.shorten(row['stack'], words.SHORT)}: {row['in_words']}"
             offer = f":gray-badge[{OFFER}] {plain(said)}"
-            shown = offer if traded is None else f"**{plain(traded.sentence)}**"
-            st.markdown(shown, width="content")
+            if traded is not None:
+                either = view.once(first_step).rather is not None  # then the heading names both
+                offer = f"**{plain(traded.beside if either else traded.sentence)}**"
+            st.markdown(offer, width="content")
             st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
         label = f"{count(rest, 'more alternative')}" if rest > 0 else PRICES
         more = st.popover(label, type="tertiary", key="more_alternatives", on_change="rerun")

@@ -42,7 +42,7 @@ def held(view: View) -> str:
     name = view.table["name"][decision.chosen]
     if sure.pgs is None:
         return f"How sure {name} is, is unknown: {sure.unknown}."
-    return f"{name} is {good_enough(decision)} in {text.percent(sure.pgs)} of repeats."
+    return f"{name} is {good_enough(decision)} in {text.percent(sure.pgs)} of resamples."
 
 
 def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None]) -> list[Card]:

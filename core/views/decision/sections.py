@@ -14,7 +14,7 @@ from core.analysis.switching import stay_or_move
 from core.analysis.workspace.beside import ENDS
 from core.analysis.workspace.latencies import assumed, how_timed, jitter_words
 from core.analysis.workspace.noise import noise_words
-from core.analysis.workspace.sure import drawn
+from core.analysis.workspace.sure import drawn, draws
 from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, COST, HARM, LATENCY
 from core.views import columns as cols
@@ -47,6 +47,7 @@ from core.views.words.near import (
 from core.views.words.stacks import stack_columns
 from core.views.words.trade import side_by_side, trade
 from core.views.words.users import hurts
+from core.views.words.verdict import BAR
 
 Row = Mapping[str, Any]
 
@@ -134,7 +135,8 @@ def choice(view: View) -> Blocks:
         notes.append(said)
     sentences = [words.sure_words(view.decision, view.sure), *doubts.values()]
     sentences += [*lead, choice_of.decided_by(view.decision), "" if view.sure.ahead else found_again(view)]
-    sentences = list(filter(None, (*sentences, view.decision.note, noise_said(view))))
+    sentences += [view.decision.note, noise_said(view), BAR if view.sure.pgs is not None else ""]
+    sentences = list(filter(None, (*sentences, words.margin(view.sure, draws(view)))))
 
     def written() -> Blocks:
         cards = [(label, number, " · ".join(filter(None, rest))) for label, number, *rest in numbers]

@@ -49,6 +49,9 @@ _NO_QUALITY = (
 )
 
 
+_NEITHER = "The first has the highest estimate; the second costs far less and may match it."
+
+
 @dataclass(frozen=True)
 class Answer:
     """The answer of the decision pages."""
@@ -87,6 +90,8 @@ def answer(asked: View) -> Answer:
     row = table.row(decision.chosen, named=True)
     feasible = int(decision.feasible.sum())
     ends = ":" if verdict(asked) == SHIP else "."
+    if first_step(asked).rather:
+        ends += f" {row['name']}:"
     sentence = f"{heading}{ends} {numbers(row, quality, asked.latency)}."
     meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits."
     parts = [lacking(table, decision) or meet, sure_words(decision, sure), took(table, decision)]
@@ -103,13 +108,21 @@ def sure_words(decision: Decision, sure: Assessment) -> str:
     ends = text.interval(sure.expected_low, sure.expected_high)
     new = "" if sure.expected is None else f"; {text.score(sure.expected)}{ends} expected on new queries"
     if sure.pgs is None and sure.unknown == ALONE and sure.p_feasible not in (None, 1.0):
-        meets = f"Meets the limits in {text.percent(sure.p_feasible)} of simulated repeats{new}"
+        meets = f"Meets the limits in {text.percent(sure.p_feasible)} of resamples{new}"
         return f"{meets}; {sure.unknown}."
     if sure.pgs is None:
         return f"How sure this is, is unknown: {sure.unknown}."
     ahead = " Surely ahead of all others." if sure.ahead else ""
     good = good_enough(decision)
-    return f"{good[:1].upper()}{good[1:]} in {text.percent(sure.pgs)} of simulated repeats{new}.{ahead}"
+    return f"{good[:1].upper()}{good[1:]} in {text.percent(sure.pgs)} of resamples{new}.{ahead}"
+
+
+def margin(sure: Assessment, resamples: int | None) -> str:
+    """Say how exactly so many resamples give the confidence: a 95 % margin of error, in points."""
+    if sure.pgs is None or not resamples:
+        return ""
+    points = 196 * (sure.pgs * (1 - sure.pgs) / resamples) ** 0.5
+    return f"{resamples:,} resamples give the confidence to ± {points:.1f} points."
 
 
 def took(table: pl.DataFrame, decision: Decision) -> str:
@@ -196,9 +209,10 @@ def _chosen(asked: View, name: str, within: str) -> str:
     if asked.table.height == 1:
         return f"Nothing to compare {name} with{within}"
     if against := doubt(asked):
+        if rather := first_step(asked).rather:
+            return f"No clear winner{within}: {name}, or {rather.stack} for {rather.tenth}"
         said = verdict(asked)
-        beside = "" if first_step(asked).whole else f"; {against}"
-        return f"{said[:1].upper()}{said[1:]}{within}: {name}{beside}"
+        return f"{said[:1].upper()}{said[1:]}{within}: {name}; {against}"
     return f"Ship {name}{within}"
 
 
@@ -234,7 +248,8 @@ def why(asked: View) -> str:
         return undecided(table) or _unscored(table) or _nearest(table, decision)
     if lacks := lacking(table, decision):
         return lacks
-    said = [took(table, decision) or _best_of(decision, quality, ahead=asked.sure.ahead)]
+    best = _best_of(decision, quality, ahead=asked.sure.ahead)
+    said = [took(table, decision) or (_NEITHER if first_step(asked).rather else best)]
     if asked.dropped is not None:
         said.append(f"{asked.dropped} was taken, but does not meet these limits.")
     said += [NOTHING] if advice(asked) == NOTHING else []
@@ -247,7 +262,7 @@ def lead_words(asked: View) -> list[str]:
     if ahead is None or asked.sure.ahead:
         return []
     sure, unsure = ahead.sentences
-    return [sure, "" if traded is not None and traded.stack == ahead.rival else unsure]
+    return [sure, ahead.named, "" if traded is not None and traded.stack == ahead.rival else unsure]
 
 
 def late_words(asked: View) -> str:

@@ -277,7 +277,8 @@ def agreed(overall: Agreement) -> str:
         return "These golden sets have no judged passage in common."
     value = "not defined" if np.isnan(overall.value) else text.score(overall.value)
     ends = text.interval(overall.low, overall.high)
-    return f"{verdict(overall.value, overall.low)}: Krippendorff's alpha {value}{ends}, n = {overall.n:,}."
+    said = verdict(overall.value, overall.low)
+    return f"{said}: Krippendorff's alpha (ordinal) {value}{ends}, n = {overall.n:,}."
 
 
 def alike(pairs: pl.DataFrame, overall: Agreement) -> str:
@@ -285,6 +286,17 @@ def alike(pairs: pl.DataFrame, overall: Agreement) -> str:
     same = pairs["same"].mean() if pairs.height else None
     often = "" if same is None else f"The same grade for {text.percent(float(same))} of what both judged; "  # type: ignore[arg-type]
     return f"{often}passages of {text.count(overall.queries, 'query')}." if overall.n else ""
+
+
+def leaning(met: pl.DataFrame, other: str) -> str:
+    """Say how often another judge grades lower and higher than the first, or "" if never; takes `met`."""
+    apart = met.select(
+        lower=pl.col("passages").filter(pl.col("other_grade") < pl.col("grade")).sum(),
+        higher=pl.col("passages").filter(pl.col("other_grade") > pl.col("grade")).sum(),
+    ).row(0, named=True)
+    if not any(apart.values()):
+        return ""
+    return f"{other} grades {apart['lower']:,} lower and {apart['higher']:,} higher."
 
 
 RELIABLE, TENTATIVE = 0.8, 0.667

@@ -149,13 +149,14 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
     )
     judged, pairs, overall, fleiss = compared(view.snapshot, judges_of(view, picked)[:most])
     caveats = {"Fleiss' kappa": fleiss, "how to read": judges.KAPPA}
-    yield Answer(judges.agreed(overall), judges.alike(pairs, overall), caveats=caveats)
     labels = [f"{first} and {second}" for first, second in pairs.select("first", "second").iter_rows()]
     label = ask.listed("Grade by grade", labels, "judges") if len(labels) > 1 else labels[0]
     row = pairs.row(labels.index(label), named=True)
     places = judges.rows_first(judged, *(judged.names.index(row[side]) for side in ("first", "second")))
-    yield Chart(charts.pair_figure(judged, *places), "judges", f"Grades of {label}, met with one another")
     met = judges.met(judged, *places)
+    leaning = judges.leaning(met, judged.names[places[1]])
+    yield Answer(judges.agreed(overall), f"{judges.alike(pairs, overall)} {leaning}".strip(), caveats=caveats)
+    yield Chart(charts.pair_figure(judged, *places), "judges", f"Grades of {label}, met with one another")
     yield Text(judges.met_words(*(judged.names[place] for place in places)), "caption")
     yield Table(judges.met_shown(met), MET, whole=met)
     pairwise = Table(pairs, PAIRS)

@@ -9,7 +9,7 @@ import numpy as np
 from core.analysis.judging import waiting
 from core.analysis.workspace.view import View
 from core.views import text
-from core.views.words.trade import trade
+from core.views.words.trade import Trade, trade
 
 JUDGE = "Judge"
 """Beginning of a step if judging could remove the confidence."""
@@ -17,7 +17,7 @@ NOTHING = "Nothing more needs measuring first."
 PAYS = 0.1
 """Least chance that doubling the questions shows a better stack at which doing so is recommended first."""
 MEETS = 0.9
-"""Share of simulated repeats within the limits below which the stack is timed again first."""
+"""Share of resamples within the limits below which the stack is timed again first."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Step:
     do: str = ""  # in a few words: "Judge 333 passages first"; "" if nothing need be done first
     why: str = ""  # the end of its sentence
     whole: str = ""  # its sentence, if that is not both of these
+    rather: Trade | None = None  # the stack that may be as good for far less; None = not the objection
 
 
 def advice(view: View) -> str:
@@ -61,7 +62,7 @@ def first_step(view: View) -> Step:
         return Step()
     if _late(view):
         share = text.percent(sure.p_feasible)
-        return Step("Time it again first", f": it meets the limits in {share} of simulated repeats")
+        return Step("Time it again first", f": it meets the limits in {share} of resamples")
     if sure.pgs is None:
         return Step()
     return _instead(view) or _judge(view) or _consider(view) or _ask(view) or Step()
@@ -81,7 +82,7 @@ def _consider(view: View) -> Step | None:
     found, first = trade(view), next(iter(view.sure.alternatives), None)
     if found is None or first is None or first.difference < -view.decision.delta or not found.tenth:
         return None
-    return Step(f"Another may be as good for {found.tenth}", whole=found.sentence)
+    return Step(f"Another may be as good for {found.tenth}", whole=found.sentence, rather=found)
 
 
 def _ask(view: View) -> Step | None:

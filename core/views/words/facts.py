@@ -341,6 +341,7 @@ def _alternative(table: pl.DataFrame, other: Alternative) -> dict[str, object]:
         "expected_quality": other.expected,
         "expected_low": other.expected_low,
         "expected_high": other.expected_high,
+        "pgs": other.pgs,
     }
 
 

@@ -24,7 +24,7 @@ def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
     elif unjudged.pgs is None:
         said = f"How sure {unjudged.stack} is, is unknown."
     else:
-        said = f"{unjudged.stack} is {unjudged.good} in {text.percent(unjudged.pgs)} of simulated repeats."
+        said = f"{unjudged.stack} is {unjudged.good} in {text.percent(unjudged.pgs)} of resamples."
     if rows.is_empty():
         return f"{said} Everything in the Top-{quality.k} of the leading stacks is judged."
     enough = filled is not None and filled >= target

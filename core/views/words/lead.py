@@ -14,6 +14,8 @@ from core.decide.ties import LEVEL, ROUNDING, Numbers, Paired, lightest
 from core.views import text
 
 SURELY = "Surely better than"
+NAMED = 4
+"""How many of the surely beaten stacks are named."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,16 @@ class Lead:
     by: float | None = None  # lead over the rival; above 0 is better, whatever the measure's direction
     low: float | None = None  # its 95 % interval
     high: float | None = None
+    beaten: tuple[str, ...] = ()  # names of those than which it is surely better, the best first
+
+    @property
+    def named(self) -> str:
+        """The names of those than which it is surely better, or "" if that is sure of none or of all."""
+        if not self.beaten or self.surely == self.others:
+            return ""
+        rest = len(self.beaten) - NAMED
+        more = f" and {rest:,} more" if rest > 0 else ""
+        return f"Those are {', '.join(self.beaten[:NAMED])}{more}."
 
     @property
     def interval(self) -> str:
@@ -51,6 +63,7 @@ class Lead:
         return {
             "surely_better_than": self.surely,
             "others": self.others,
+            "beaten": list(self.beaten),
             "rival": self.rival,
             "by": self.by,
             "low": self.low,
@@ -73,12 +86,14 @@ def lead(view: View) -> Lead | None:
     rival = nearest_rival(view.table, decision, paired)
     pairs = len(others) * (len(others) + 1) / 2
     least, _ = numbers.better_by(decision.chosen, others, (1 - LEVEL) / 2 / pairs)
-    surely = int((least > ROUNDING).sum())
+    beaten = others[least > ROUNDING]
+    names = tuple(view.table["name"][beaten[np.argsort(-numbers.merit[beaten], kind="stable")]].to_list())
+    surely = len(beaten)
     if rival is None:
-        return Lead(surely, len(others))
+        return Lead(surely, len(others), beaten=names)
     pair = (str(view.table["run_id"][decision.chosen]), str(rival["run_id"]))
     by, low, high = lead_over(paired, pair, higher_is_better=decision.quality.higher_is_better)
-    return Lead(surely, len(others), str(rival["name"]), by, low, high)
+    return Lead(surely, len(others), str(rival["name"]), by, low, high, names)
 
 
 def lead_over(

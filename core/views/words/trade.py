@@ -27,6 +27,8 @@ class Trade:
     sides: tuple[Row, Row]  # rows of the stack table: the chosen stack's, the alternative's
     expected: tuple[Row, Row]  # expected_quality on new queries of each, expected_low and expected_high
     tenth: str  # the first share of time or cost that is a tenth or less: "1/57 of the time"; "" if none is
+    pgs: tuple[float | None, float | None]  # probability of good selection of each; None = unknown
+    apart: str  # the difference in quality, with its measure
 
     @property
     def stack(self) -> str:
@@ -34,11 +36,17 @@ class Trade:
         return str(self.sides[1]["name"])
 
     @property
+    def beside(self) -> str:
+        """The alternative's difference and confidence: ``b: −0.001 [−0.041, +0.040] RR@10, …``."""
+        firm = text.UNKNOWN if self.pgs[1] is None else text.percent(self.pgs[1])
+        return f"{self.stack}: {self.apart}, confidence {firm}."
+
+    @property
     def data(self) -> dict[str, object]:
         """The trade as plain data."""
         chosen, other = (
-            {"stack": row["name"], **new, "latency_ms": row["latency_ms"], "cost": row["cost"]}
-            for row, new in zip(self.sides, self.expected, strict=True)
+            {"stack": row["name"], **new, "latency_ms": row["latency_ms"], "cost": row["cost"], "pgs": good}
+            for row, new, good in zip(self.sides, self.expected, self.pgs, strict=True)
         )
         return {"run_id": self.run_id, "sentence": self.sentence, "chosen": chosen, "other": other}
 
@@ -52,12 +60,13 @@ def trade(view: View) -> Trade | None:
     if other.difference < -view.decision.delta - ROUNDING if other.high is None else other.high < 0:
         return None
     own, its = view.table[[chosen, other.row]].to_dicts()
-    name = view.quality.name
     shares = _paid(own, its, other)
     tenth = next((share for share in shares if share.startswith("1/")), "")
     least = tenth or next((share for share in shares if not share.startswith("the same")), shares[0])
-    sentence = f"{its['name']} may be as good for {least}: {difference(other)} {name}."
-    return Trade(its["run_id"], sentence, (own, its), (_new(view.sure), _new(other)), tenth)
+    apart = f"{difference(other)} {view.quality.name}"
+    sentence = f"{its['name']} may be as good for {least}: {apart}."
+    expected = (_new(view.sure), _new(other))
+    return Trade(its["run_id"], sentence, (own, its), expected, tenth, (view.sure.pgs, other.pgs), apart)
 
 
 def difference(other: Alternative) -> str:
@@ -92,13 +101,14 @@ def _share(whole: float | None, part: float | None, of: str) -> str:
 
 
 def side_by_side(view: View, made: Trade) -> Table:
-    """Return both stacks with expected quality on new queries, latency and cost, in words."""
+    """Return both stacks with expected quality on new queries, latency, cost and confidence, in words."""
     of = cols.Rows(
         "trade",
         "stack",
         cols.text("expected", f"{view.quality.name} expected on new queries"),
         cols.text("took", view.latency.percentile, view.latency.name),
         cols.text("paid", "cost"),
+        cols.text("firm", "confidence"),
     )
     rows = [
         {
@@ -107,7 +117,8 @@ def side_by_side(view: View, made: Trade) -> Table:
             + text.interval(new["expected_low"], new["expected_high"]),
             "took": text.ms(row["latency_ms"]),
             "paid": text.cost_of(row),
+            "firm": text.UNKNOWN if good is None else text.percent(good),
         }
-        for row, new in zip(made.sides, made.expected, strict=True)
+        for row, new, good in zip(made.sides, made.expected, made.pgs, strict=True)
     ]
     return Table(of.frame(rows), of)

@@ -14,6 +14,8 @@ from core.views.words.advice import first_step
 SHIP, SO_FAR, TAKEN, NONE = "ship", "best so far", "taken by hand", "none"
 LIKELY = 0.5
 """Probability of good selection below which nothing is shipped."""
+BAR = f"“Ship” is said from a confidence of {LIKELY:.0%} on, with nothing to do first.".replace("%", " %")
+"""The bar in words."""
 
 
 def verdict(view: View) -> str:

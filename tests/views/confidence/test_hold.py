@@ -88,7 +88,7 @@ def test_without_results_per_query_averages_tie_where_they_read_the_same_and_cha
 
 def test_the_answer_is_the_chance_of_a_good_selection_with_what_stands_beside_it():
     view, chances, _ = found(sla_ms=200.0, delta=0.01)
-    assert words.held(view) == "a is within 0.01 of the best in 100.0 % of repeats."
+    assert words.held(view) == "a is within 0.01 of the best in 100.0 % of resamples."
     cards = {label: (value, about) for label, value, about in words.held_cards(view, chances, (60, None))}
     assert cards["Confidence"] == ("100.0 %", "within 0.01 of the best; repeats of 60 queries")
     value, about = cards["Expected on new queries"]

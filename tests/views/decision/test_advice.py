@@ -14,9 +14,11 @@ from core.decide.joint import JointSample
 from core.decide.rules import Constraints
 from core.store import Store
 from core.views.confidence.words import plan_answer
+from core.views.decision.words import title
 from core.views.text import percent
 from core.views.words.advice import JUDGE, MEETS, NOTHING, PAYS, advice, objection
 from core.views.words.facts import if_judged
+from core.views.words.trade import trade
 from tests.views.golden.test_value import lab
 from tests.views.made import asking, stacks
 
@@ -158,3 +160,9 @@ def test_a_stack_as_good_for_a_tenth_of_the_cost_is_considered_first(cost: float
     assert advice(view).startswith("b may be as good for 1/10 of the cost: −0.001 [") == first
     if first:
         assert objection(view) == "", "the offer says it beside the answer"
+        assert title(view) == "No clear winner: a, or b for 1/10 of the cost"
+        taken = asking(table, Constraints(delta=0.01), sample=sample, take="r1").sure.pgs
+        assert taken == view.sure.alternatives[0].pgs, "both are held against the same best"
+        assert trade(view).beside.endswith(f"RA-nWG@10, confidence {percent(taken)}.")
+    else:
+        assert title(view).startswith("Best so far: a; ask ")

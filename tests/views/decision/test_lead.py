@@ -36,9 +36,17 @@ def test_a_lead_counts_the_others_that_are_surely_worse_and_names_the_nearest():
     assert (found.surely, found.others, found.rival) == (2, 3, "s1")
     assert found.by == pytest.approx(0.001)
     assert found.low < 0 < found.high
-    sure, unsure = lead_words(view)
+    assert found.beaten == ("s2", "s3")  # the best first
+    sure, named, unsure = lead_words(view)
     assert sure == "Surely better than 2 of the 3 others."
+    assert named == "Those are s2, s3."
     assert unsure == f"Not surely better than s1: {found.interval}."
+
+
+def test_of_many_beaten_stacks_the_best_are_named():
+    many = Lead(6, 7, beaten=tuple("abcdef"))
+    assert many.named == "Those are a, b, c, d and 2 more."
+    assert Lead(7, 7, beaten=tuple("abcdefg")).named == ""  # all of them are known by the count
 
 
 def test_the_best_of_thirty_equal_stacks_is_seldom_surely_better_than_any():

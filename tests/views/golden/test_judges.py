@@ -42,7 +42,7 @@ def test_agreement_of_every_two(store: Store):
     overall = judges.alpha(found)
     assert overall.n == 4
     said = judges.agreed(overall)
-    assert said.startswith("The judges do not agree enough to rely on: Krippendorff's alpha 0.")
+    assert said.startswith("The judges do not agree enough to rely on: Krippendorff's alpha (ordinal) 0.")
     assert said.endswith(", n = 4.")
     assert judges.alike(rows, overall).endswith("passages of 2 queries.")
     two = judged(store.read(), ["anne", "ben"])
@@ -187,3 +187,10 @@ def test_judges_without_a_passage_in_common(tmp_path: Path):
 )
 def test_what_an_agreement_is_good_for(value: float, low: float | None, verdict: str):
     assert verdict in judges.verdict(value, low)
+
+
+def test_which_way_a_second_judge_leans_is_said():
+    """A high agreement hides that one judge is stricter throughout, so both counts stand beside it."""
+    met = pl.DataFrame({"grade": [2, 2, 3], "other_grade": [1, 2, 5], "passages": [4, 9, 1]})
+    assert judges.leaning(met, "second") == "second grades 4 lower and 1 higher."
+    assert judges.leaning(met.filter(pl.col("grade") == pl.col("other_grade")), "second") == ""

@@ -44,7 +44,7 @@ def test_what_nobody_judged_is_what_the_two_figures_differ_by(holes: bool, tmp_p
         assert found.filled == pytest.approx(found.pgs, abs=0.05)
 
 
-SURE = "s is within 0.01 of the best in 95.0 % of simulated repeats."
+SURE = "s is within 0.01 of the best in 95.0 % of resamples."
 WERE = "Were the unjudged passages graded like the judged ones at their ranks, it would be in"
 WAIT = "Of 2 unjudged passages these 2 could change that first."
 
