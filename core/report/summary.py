@@ -257,7 +257,8 @@ def _numbers(data: Data) -> Iterator[_Change]:
             own = bool(data["chosen"]) and turn["stack"] == data["chosen"]["stack"]
             moved = f"a {word} of {then} instead of {now}"
             if own:
-                first = f"Its {word} at {then} instead of {now}"
+                side = "above" if turn["then"] > turn["now"] else "below"
+                first = f"Its {word} {side} {then} instead of {now}"
             else:
                 moved += f" for {turn['stack']}"
                 first = f"{moved[:1].upper()}{moved[1:]}"
@@ -303,7 +304,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "judging": "grading how useful a result is; what nobody graded counts as useless",
         "pool": "the passages found before the last ordering; @50: how many",
         "%PROC": "the quality, as a share of that of the best ordering of the pool",
-        "frontier": "no other stack is better in cost, latency and quality together",
+        "frontier": "no other stack is as good in cost, latency and quality, and better in one beyond noise",
     }
     return {term: words for term, words in means.items() if known.get(term, True)}
 

@@ -58,12 +58,20 @@ def _usual(table: pl.DataFrame, limits: Constraints) -> list[float]:
     if slow is None or slow > USUAL_MS[0]:
         return list(USUAL_MS)
     sign = 1 if limits.higher_is_better else -1
-    ends = table["latency_ms"][
-        frontier_2d(floats(table, "latency_ms"), sign * floats(table, "quality")).tolist()
-    ]
+    line = frontier_2d(floats(table, "latency_ms"), sign * floats(table, "quality")).tolist()
+    ends = _told_apart(table[line], limits)
     if len(ends) >= MOST:  # leaves a place for the page's limit
         ends = ends.gather(np.linspace(0, len(ends) - 1, MOST - 1).round().astype(int))
     return [lets_in(float(end)) for end in ends]
+
+
+def _told_apart(line: pl.DataFrame, limits: Constraints) -> pl.Series:
+    """Return a frontier's latencies without those that jitter cannot tell from the next better stack's."""
+    took = line["latency_ms"]
+    band = limits.jitter_ms
+    if band is None:
+        band = line.get_column("jitter_ms", default=pl.Series([0.0])).max()
+    return took.filter((took.shift(-1) - took > band).fill_null(value=True))
 
 
 def target_rows(table: pl.DataFrame, conditions: Sequence[Conditioned]) -> pl.DataFrame:

@@ -126,6 +126,17 @@ def test_targets_are_read(line: str, expected: list[float]):
     assert targets.read_targets(line, TABLE, Constraints()) == expected
 
 
+def test_targets_that_jitter_cannot_tell_apart_count_once():
+    table = pl.DataFrame(
+        {"latency_ms": [0.3, 3.6, 3.7, 3.8, 200.0, 250.0], "quality": [0.4, 0.5, 0.51, 0.56, 0.2, 0.57]}
+    )
+    every = [0.3, 3.6, 3.7, 3.8, 250.0]
+    assert targets.read_targets("", table, Constraints()) == every
+    assert targets.read_targets("", table, Constraints(jitter_ms=0.15)) == [0.3, 3.8, 250.0]
+    jitter = table.with_columns(jitter_ms=pl.lit(0.15))
+    assert targets.read_targets("", jitter, Constraints()) == [0.3, 3.8, 250.0]
+
+
 @pytest.mark.parametrize("line", ["fast", "-1", "0", "nan", "1e99", ",".join(map(str, range(1, 12)))])
 def test_targets_are_refused(line: str):
     with pytest.raises(InputError):
