@@ -86,7 +86,9 @@ def _curves(view: View, verdict: Verdict) -> dict[str, Chart]:
     drawn_curves = curves(rows, view.quality, colours_of(view, names), today=view.running_name)
     if not drawn_curves.main.data:
         return {}
-    drawn = {"curves": Chart(drawn_curves.main, drawn_curves.answer, curve_words.HOW)}
+    drawn = {
+        "curves": Chart(drawn_curves.main, f"{drawn_curves.answer} {drawn_curves.details}", curve_words.HOW)
+    }
     if drawn_curves.beside.data:
         drawn["measures"] = Chart(drawn_curves.beside, "Every measure of the same stacks against K.")
     return drawn

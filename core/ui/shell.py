@@ -302,7 +302,7 @@ def _fill_store() -> None:
         for page in (ADD, RUN):
             link(page.name)
     st.caption(
-        "The demo: stacks of 0.04 ms to 1.1 s over Python documentation, and the figures of the CLQ paper."
+        "The demo: stacks of 0.04 ms to 0.7 s over Python documentation, and the figures of the CLQ paper."
     )
 
 

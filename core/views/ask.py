@@ -19,7 +19,7 @@ from core.records import JsonMap
 
 T = TypeVar("T")
 
-BY_RULE = "recommended stack"
+BY_RULE = "chosen stack"
 """The entry of a list of stacks for making no choice."""
 RENAMED: Mapping[str, Mapping[str, str]] = {
     "kx": {"$ of generator input / 1k": "$ of generator input"},
@@ -119,7 +119,7 @@ class Ask(Protocol):
         self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *,
         usual: str = BY_RULE, instead: str = "", about: str = "",
     ) -> str | None:  # fmt: skip
-        """Ask for a stack; return its run_id, the recommended stack's by default, or None if there is none.
+        """Ask for a stack; return its run_id, the chosen stack's by default, or None if there is none.
 
         If the entry for making no choice isn't `BY_RULE` it gives None, as does the entry `instead`.
         """
@@ -138,7 +138,7 @@ class Ask(Protocol):
 
 
 def usual_stacks(table: pl.DataFrame, decision: Decision) -> list[str]:
-    """Return the recommended stack and the runner-up by name, or the table's first if nothing is feasible."""
+    """Return the chosen stack and the runner-up by name, or the table's first if nothing is feasible."""
     rows = [row for row in (decision.chosen, decision.runner_up) if row is not None]
     return [table["name"][row] for row in rows] or table["name"].head(1).to_list()
 

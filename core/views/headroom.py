@@ -36,8 +36,8 @@ DEEPER = (
     "of this stack kept: {pool}."
 )
 MIXED_POOLS = "These bars stand on several pool conventions: compare PROC only within one of them."
-_ORDERING = "Better ordering adds at most {ordering} {of} to {name}, better retrieval {retrieval} ({n})."
-_RETRIEVAL = "Better retrieval adds at most {retrieval} {of} to {name}, better ordering {ordering} ({n})."
+_ORDERING = "Perfect ordering would add {ordering} {of}, perfect retrieval {retrieval} more ({n})."
+_RETRIEVAL = "Perfect retrieval would add {retrieval} {of}, perfect ordering {ordering} more ({n})."
 
 
 def no_ceiling(quality: Quality) -> Answer:
@@ -54,7 +54,7 @@ def answer(row: Mapping[str, Any], quality: Quality) -> str:
     ordering, retrieval = written(row)
     parts = {"ordering": ordering, "retrieval": retrieval, "of": quality.name, "n": text.sample(row)}
     said = _RETRIEVAL if row["reading"] == RETRIEVAL else _ORDERING
-    return said.format(name=row["name"], **parts)
+    return said.format(**parts)
 
 
 def written(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -240,7 +240,7 @@ def limit(view: View, ask: Ask) -> Blocks:
         return
     mixed = parted.table["pool"].n_unique() > 1
     chips = caveats(parted.explained, view, mixed=mixed)
-    yield Answer(answer(parted.explained, view.quality), caveats=chips)
+    yield Answer(answer(parted.explained, view.quality), f"Of {parted.explained['name']}.", caveats=chips)
     yield Cards(cards(parted.explained, view.quality))
     yield Chart(parted.figure, "headroom", numbers(parted.explained, view.quality))
     yield Table(

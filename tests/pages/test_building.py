@@ -17,7 +17,7 @@ from tests.work.golden import built
 def test_the_plan_follows_the_form(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "golden", ws="python-docs", sec="build")
     assert_sound(app, "Golden sets")
-    assert answer(app) == "Let a model grade your passages; no set was built here yet."
+    assert answer(app) == "Let a model grade your passages; a person checks a sample."
     assert not [each for each in app.button if each.key == "build_now"], "nobody judges yet"
     app.multiselect(key="golden_sources").set_value(["BM25", "runs of this workspace"])
     app.number_input(key="golden_depth").set_value(5)

@@ -84,7 +84,7 @@ def test_the_only_collection_is_deleted_with_what_it_holds_and_restored(open_pag
     assert Store.open(store).revision() == 1
     app.button(key="delete_now").click().run()
     assert_sound(app, "Library")
-    assert "The store holds 0 runs on 0 collections" in everything(app)
+    assert "The store holds 0 runs in 0 workspaces" in everything(app)
     assert "No collections are here" in everything(app)
     elsewhere = open_page(store, "decision")
     assert_sound(elsewhere, "Decision")

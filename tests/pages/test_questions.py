@@ -16,7 +16,7 @@ from tests.stores import Lab
 from tests.work.questions import texts
 
 TEXT = "Parcels can be returned within thirty days of delivery, in their original box, with a receipt."
-HEAD = "Make test questions from your documents; none were made yet."
+HEAD = "Make test queries from your documents."
 
 
 def documents(app: AppTest) -> str | None:

@@ -24,7 +24,7 @@ def button(app: AppTest) -> str:
 def test_the_workspace_can_be_planned_again(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "run", ws="python-docs")
     assert_sound(app, "Run")
-    assert answer(app) == "Choose what to compare; nothing was started here yet."
+    assert answer(app) == "Choose what to compare; you see time and cost before anything starts."
     assert 'collection.stored = "python-docs"' in app.text_area[0].value
     said = everything(app)
     assert "10 stacks, 64 questions asked 3 times" in said
@@ -183,7 +183,7 @@ def test_of_a_folder_with_several_splits_one_is_asked_for(
 def test_readers_on_stored_runs_have_a_form_and_a_plan(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "run/readers", ws="python-docs")
     assert_sound(app, "Run")
-    assert answer(app) == "Choose a model that answers; none was started here yet."
+    assert answer(app) == "Let a model answer from the passages that a stack found."
     assert not [each for each in app.button if each.key == "ask_now"]
     app.multiselect(key="readers_asked_python-docs").set_value(["fake"]).run()
     assert not app.exception

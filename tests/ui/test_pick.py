@@ -77,7 +77,7 @@ def test_an_address_of_before_names_stacks_as_they_are_offered(
 ):
     monkeypatch.setattr(pick, "put", st.query_params.update)
     st.query_params["stack"] = said
-    offer("stack", ["recommended stack", "BM25", "a + b, K = 20"])
+    offer("stack", ["chosen stack", "BM25", "a + b, K = 20"])
     assert st.query_params["stack"] == renewed
     assert "stack" not in session, "the widget begins with the address"
 

@@ -87,10 +87,10 @@ def test_the_reading_is_of_the_larger_headroom(quality: float, proc: float, read
     found = headroom(stacks(quality=[quality], proc=[proc]), AT_10, NOT_STATED)
     assert found is not None
     assert found.table["reading"].to_list() == [reading]
-    first = "Better retrieval" if reading == "missed passages" else "Better ordering"
+    first = "Perfect retrieval" if reading == "missed passages" else "Perfect ordering"
     said = page.answer(found.explained, AT_10)
-    assert said.startswith(f"{first} adds at most ")
-    assert " RA-nWG@10 to stack 0, better " in said
+    assert said.startswith(f"{first} would add ")
+    assert " RA-nWG@10, perfect " in said
     told = page.numbers(found.explained, AT_10)
     assert f"stack 0 reaches {quality:.3f} of a possible 1 (RA-nWG@10, n = 50, pool not stated)" in told
 

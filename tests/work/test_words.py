@@ -26,7 +26,7 @@ def status(state: State = State.RUNNING, **given: Any) -> Status:
 
 
 def test_what_goes_on_is_one_sentence():
-    assert plan.headline([]) == "Choose what to compare; nothing was started here yet."
+    assert plan.headline([]) == "Choose what to compare; you see time and cost before anything starts."
     assert plan.headline([status()]) == "“paris” is running."
     assert plan.headline([status(State.FINISHED)] * 2) == "2 evaluations run here."
 

@@ -5,6 +5,7 @@ A section names one of them in its declaration; they are called once per revisio
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 
 import polars as pl
@@ -18,6 +19,7 @@ from core.importers.samples import ASKED_AT
 from core.store import Snapshot
 from core.tables import FIRST_TOKEN, GENERATE
 
+SURFACE = "rebel-rules"  # Stands in for a model: tuning its weights says nothing of one
 Tells = Callable[[Snapshot, str], bool]
 """Whether a section is informative for a collection, judging by its data alone."""
 
@@ -74,8 +76,10 @@ def timed_reader(snapshot: Snapshot, collection_id: str) -> bool:
 
 
 def rated(snapshot: Snapshot, collection_id: str) -> bool:
-    """Return whether a reranker rated passages by several criteria."""
-    return bool(_having(snapshot, collection_id, "criteria"))
+    """Return whether a reranker other than the rules rated passages by several criteria."""
+    having = pl.col("run_id").is_in(_having(snapshot, collection_id, "criteria"))
+    specs = snapshot.runs(collection_id).filter(having)["spec"]
+    return any(json.loads(spec).get("reranker") != SURFACE for spec in specs)
 
 
 def perturbed(snapshot: Snapshot, collection_id: str) -> bool:

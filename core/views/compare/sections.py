@@ -125,7 +125,7 @@ def ask_stacks(view: View, ask: Ask) -> list[str]:
     best, names = usual(view.table, view.decision), dict(view.table.select("run_id", "name").iter_rows())
     one = names.get(ask.stack(view.table, view.decision, "A") or "", best[0])
     rest = view.table.filter(pl.col("name") != one)
-    picked = ask.stack(rest, view.decision, "B", "vs", usual="the next best")
+    picked = ask.stack(rest, view.decision, "B", "vs", usual="runner-up")
     other = names.get(picked or "") or next(name for name in best if name != one)
     more, most = rest.filter(pl.col("name") != other), data.MOST - 2
     further = ask.stacks(

@@ -29,6 +29,7 @@ from core.views.words.facts import if_judged
 Card = tuple[str, str, str]  # A number of the answer: label, value and its basis
 CALM = 0.05  # A probability below this is called small
 DRAWN = " drawn towards the mean of all stacks"
+_LIKELY = 0.05  # A stack to add that beats the choice less often than this is no proposal
 MOVED = 1.15  # A tag is named if its best share is this many times today's
 
 
@@ -291,13 +292,13 @@ def plan_answer(
     if found is None:
         return bought, rest
     share, more = text.percent(found), text.count(again(view), "more query")
-    pays = "pay" if asking_pays(view) else "hardly pay"
+    pays = "they pay" if asking_pays(view) else "hardly worth it"
     said = f"{bought} {rest}"
     changes = rows.filter(pl.col("more") >= again(view))["flip"].head(1).to_list()
     delta = view.decision.delta
     if delta and changes and found < changes[0] / 2:
-        said += f" Most such changes are to a stack within {delta:g}, which is no better one."
-    return f"{more} {pays}: a better stack shows in {share} of simulations.", said
+        said += f" Most changes are to a stack within {delta:g}: no better one."
+    return f"{more} would show a better stack in {share} of simulations: {pays}.", said
 
 
 def _bought(rows: pl.DataFrame, affordable: int | None, assumed_usd: float | None) -> tuple[str, str]:
@@ -314,15 +315,15 @@ def _bought(rows: pl.DataFrame, affordable: int | None, assumed_usd: float | Non
         sentence = f"{text.count(wanted, 'more query')} {would} the choice{chance}."
         paid = f"They cost {text.usd(row['usd'])}{assumed}. "
     left = rows["left"][0]
-    stays = f"{paid}Unlimited queries would keep it in {text.percent(1 - left)}"
+    stays = f"{paid}With endless queries it would remain first in {text.percent(1 - left)}"
     if left < CALM:
         return sentence, f"{stays}."
     calm = rows.filter(pl.col("left") < CALM)
     if calm.is_empty():
         last = rows.row(-1, named=True)
-        doubt = f"After {last['more']:,} more, further queries change it in {text.percent(last['left'])}"
+        doubt = f"Even after {last['more']:,} more it may change, in {text.percent(last['left'])}"
         return sentence, f"{stays}. {doubt}."
-    few = f"After {calm['more'][0]:,} more, further queries change it in less than {text.percent(CALM)}."
+    few = f"After {calm['more'][0]:,} more it changes in less than {text.percent(CALM)}."
     return sentence, f"{stays}. {few}"
 
 
@@ -344,7 +345,7 @@ def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:
         f"{name} ({text.percent(share)})" for name, share in in_play.select("name", "final").head(3).rows()
     ]
     return (
-        f"With unlimited queries {in_play.height} of {text.count(leading_ones, 'leading stack')} would win "
+        f"With endless queries {in_play.height} of {text.count(leading_ones, 'leading stack')} would win "
         f"with a chance of {CALM:.0%} or more; first {', '.join(names)}.".replace("5%", "5 %")
     )
 
@@ -405,8 +406,11 @@ def next_stack_words(rows: pl.DataFrame) -> str:
         "chance", descending=True, maintain_order=True
     )
     said = [
-        f"The best guess: {best['of']} with {best['step']}, about {text.score(best['guess'])} "
-        f"± {best['spread']:.3f}, beats today's choice with a chance of {text.percent(best['chance'])}."
+        f"No stack to add is likely to beat the chosen one: {best['of']} with {best['step']} comes nearest, "
+        f"at {text.score(best['guess'])} ± {best['spread']:.3f}."
+        if best["chance"] < _LIKELY
+        else f"The best guess: {best['of']} with {best['step']}, about {text.score(best['guess'])} "
+        f"± {best['spread']:.3f}, beats the chosen stack with a chance of {text.percent(best['chance'])}."
         for best in guessed.head(1).iter_rows(named=True)
     ]
     said += [

@@ -10,9 +10,6 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.stack_cost import (
-    HOURS,
-    IDLE,
-    MACHINES,
     NONE,
     Start,
     basis_by_stage,
@@ -34,7 +31,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, section
 from core.views.cost import bill, words
 from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS
-from core.views.words.bills import spent
+from core.views.words.bills import largest
 
 TYPED = "no stack: type the amounts"
 FIRST = replace(USUAL, embedder="voyage-3.5", reranker="rerank-2.5")
@@ -158,7 +155,8 @@ def costs(priced: Priced) -> Blocks:
     yield Cards(cards(view, priced))
     if view.bill.is_empty():
         return
-    yield Chart(view.figure, "cost", words.answer(view))
+    if view.bill.height > 1:  # one item needs no picture
+        yield Chart(view.figure, "cost", words.answer(view))
     rows = bill.readable(view.bill).with_columns(pl.col("reason").replace("", None))
     yield Table(rows, BILL, unknown=True)
     known = priced.recorded
@@ -179,15 +177,11 @@ def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
     same = billed is not None and used is not None and abs(billed - used) <= CHEAPER * used
     cost, usd = view.said.apart(billed, billed if same else used)
     basis = price_basis(price.confirmed or price.was is not None for price in view.prices)
-    machines = {line.item: line.price for line in view.found.lines if line.unit in MACHINES and line.price}
-    hourly = sum(price.each for price in machines.values())
-    most = spent(known) if known is not None and same else IDLE * bool(machines)
-    month = f"{view.found.queries_per_month:,.0f} queries{f', {IDLE}' * bool(machines)}"
-    running = ("One machine all month", text.usd(hourly * HOURS), f"{HOURS} h at ${hourly:.4g} an hour")
+    most = largest(known) if known is not None and same else ""
+    month = f"{view.found.queries_per_month:,.0f} queries"
     counted = (
         (f"Cost per {view.said.many} queries", cost, ", ".join(filter(None, (basis, most)))),
         ("Cost per month", text.usd(view.found.per_month), month),
-        *((running,) if machines and not same else ()),
     )
     if priced.partly:
         return (*counted, ("As recorded", priced.partly, f"per {view.said.many} queries"))

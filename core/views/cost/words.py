@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from core.analysis.stack_cost import NONE
+from core.analysis.stack_cost import HOURS, MACHINES, NONE
 from core.choices import declared
 from core.number_format import CostUnit, usd_apart
 from core.prices import MS_PER_HOUR, Price, PriceBook
@@ -65,7 +65,16 @@ def lead(view: CostView, partly: str = "") -> tuple[str, str]:
         return "Nothing is billed.", ""
     if partly:
         return f"{cost}, modelled; recorded: {partly}.", f"{share[:1].upper()}{share[1:]} of it is {stage}."
-    return f"{cost}; {share} of it is {stage}{_mean_ms(breakdown)}.", ""
+    part = "all" if share == "all" else f"{share} of it"
+    return f"{cost}, {part} for {stage}{_mean_ms(breakdown)}.", always_on(breakdown)
+
+
+def always_on(breakdown: CostBreakdown) -> str:
+    """Say what a machine costs that waits between queries; "" if none is billed by the hour."""
+    machines = {line.item: line.price for line in breakdown.lines if line.unit in MACHINES and line.price}
+    hourly = sum(price.each for price in machines.values())
+    whole = f"{'An always-on machine costs' if len(machines) == 1 else 'Always-on machines cost'}"
+    return f"Busy time only. {whole} {text.usd(hourly * HOURS)} a month." if machines else ""
 
 
 def _mean_ms(breakdown: CostBreakdown) -> str:

@@ -146,28 +146,34 @@ def leaders(rows: pl.DataFrame, quality: Quality, names: Sequence[str]) -> list[
     return ranked["name"].unique(maintain_order=True).to_list()
 
 
-def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
-    """Say how the leading stack's value changes from the cutoff to the deepest one."""
+def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> tuple[str, str]:
+    """Say how the leading stack's value changes from the cutoff to the deepest one, and which stack it is."""
     known = main.filter(pl.col("value").is_not_null())
     places = dict(zip(names, range(len(names)), strict=True))
     place = pl.col("name").replace_strict(places, default=len(names), return_dtype=pl.Int64)
     at_k = known.filter(pl.col("k") == quality.k)
     at_k = at_k.sort(pl.col("value"), place, descending=[quality.higher_is_better, False])
     if at_k.is_empty():
-        return f"None of the stacks shown has a value for {quality.name}."
+        return f"None of the stacks shown has a value for {quality.name}.", ""
     best = at_k.row(0, named=True)
     deepest = known.filter(pl.col("name") == best["name"]).sort("k").row(-1, named=True)
-    first, last = (
-        f"{text.score(row['value'])}{text.interval(row['low'], row['high'])}" for row in (best, deepest)
-    )
+    ends = (best,) if deepest["k"] <= quality.k else (best, deepest)
+    first, last = (text.score(row["value"]) for row in (best, deepest))
     sent, n = text.count(quality.k, "passage"), text.sample(best["n"])
-    if deepest["k"] <= quality.k:
-        return f"{best['name']} reaches {quality.bare} {first} with {sent} ({n})."
-    moves = "rises" if deepest["value"] > best["value"] else "falls"
-    if text.score(best["value"]) == text.score(deepest["value"]):
-        return f"{quality.bare} of {best['name']} is {first} with {sent} and with {deepest['k']} ({n})."
-    said = f"{moves} from {first} with {sent} to {last} with {deepest['k']}"
-    return f"{quality.bare} of {best['name']} {said} ({n})."
+    if len(ends) == 1:
+        said = f"{quality.bare} is {first} with {sent} ({n})."
+    elif first == last:
+        said = f"{quality.bare} is {first} with {sent} and with {deepest['k']} ({n})."
+    else:
+        moves = "rises" if deepest["value"] > best["value"] else "falls"
+        instead = f"With {deepest['k']} passages instead of {quality.k}"
+        said = f"{instead}, {quality.bare} {moves} from {first} to {last} ({n})."
+    spans = [
+        f"{text.interval(row['low'], row['high']).strip()} with {row['k']}"
+        for row in ends
+        if row["low"] is not None
+    ]
+    return said, f"Of {best['name']}{': ' if spans else ''}{', '.join(spans)}."
 
 
 def nothing(table: pl.DataFrame, quality: Quality, x: str) -> str:
@@ -202,7 +208,8 @@ def depth_cards(depths: pl.DataFrame, family: str, quality: Quality, gap: str) -
 class CurvesView:
     """The page's content."""
 
-    answer: str  # which stack leads at the cutoff, and the value at a deeper one
+    answer: str  # the leading stack's value at the cutoff, and at a deeper one
+    details: str  # the stack that leads at the cutoff, with its intervals
     main: go.Figure  # the curves of the measure; without traces if no stack has two points
     beside: go.Figure  # every other measure of the same stacks
 
@@ -257,8 +264,10 @@ def curves(
     shown = pl.col("name").is_in(list(colours)) & pl.col("value").is_not_null()
     known = table.with_columns(x=scale * pl.col(x)).filter(shown & pl.col("x").is_not_null())
     own = pl.col("measure") == quality.bare
+    said, of = answer(table.filter(own), quality, list(colours))
     return CurvesView(
-        answer=answer(table.filter(own), quality, list(colours)),
+        answer=said,
+        details=of,
         main=_main(known, quality, (colours, labels_of(colours, today)), title, by_k=x == "k"),
         beside=_beside(known.filter(~own), (colours, labels_of(colours, today)), title),
     )

@@ -74,7 +74,7 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     curves = page.curves(rows, view.quality, *looks, today=view.running_name)
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
     chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["proc_pool"])}
-    yield Answer(curves.answer, ahead, caveats=chips)
+    yield Answer(curves.answer, " ".join(filter(None, (curves.details, ahead))), caveats=chips)
     if curves.main.data:
         yield Chart(curves.main, "curves", curves.answer)
     else:

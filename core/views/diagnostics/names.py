@@ -132,7 +132,7 @@ def as_json(rows: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-ALONE = "Measured on embedders by themselves, not on the stacks here."
+ALONE = "Not your stacks: an embedder alone, on questions that name authors."
 NOTHING = "No embedder was measured on names yet."
 WAY_OUT = "Measure one below, or by `python -m core diagnose names`; the demo brings two."
 HOW = (
@@ -178,16 +178,16 @@ def answer(rows: pl.DataFrame, language: str) -> tuple[str, str]:
     if lead is None:
         return NOTHING, ""
     ratio, near = lead["name_topic_ratio"], lead["edit_distance_near_miss"]
-    said = f"{lead['label']} leans most on names"
+    said = f"{lead['label']} reacts most to names"
     if ratio is not None and ratio > 0:
-        said += (
-            f": {ratio:.1f} times as much as on topics" if ratio >= 1 else f": {100 * ratio:.0f} % of topics"
-        )
+        many = f"{ratio:.1f} times" if ratio >= 1 else f"{100 * ratio:.0f} %"
+        said = f"{lead['label']} reacts {many} as strongly to names as to topics"
+    said += f" ({sample(lead['n'])})"
     if near is None:
         return f"{said}.", ALONE
     if near >= 0:
-        return f"{said}.", f"Near-identical wrong names do not pass for the right one. {ALONE}"
-    return f"{said}.", f"A wrong name a few letters off cuts the name signal by {-near:.0f} %. {ALONE}"
+        return f"{said}.", f"{ALONE} A name a few letters off does not pass for the right one."
+    return f"{said}.", f"{ALONE} A name a few letters off loses {-near:.0f} % of the name's effect."
 
 
 def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
@@ -208,10 +208,10 @@ def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
 
 
 _CARDS = (
-    ("Name signal, D_name", BASE, "d_name"),
-    ("Name ÷ topic signal", BASE, RATIO),
-    ("Similarity, near-identical name", "edit_distance_near_miss", CHANGE),
-    ("Similarity, random name", "gibberish_name", CHANGE),
+    ("Effect of the name, D_name", BASE, "d_name"),
+    ("Name ÷ topic", BASE, RATIO),
+    ("D_name, name a few letters off", "edit_distance_near_miss", CHANGE),
+    ("D_name, random name", "gibberish_name", CHANGE),
 )
 
 

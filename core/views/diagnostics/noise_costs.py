@@ -47,13 +47,15 @@ def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
         return f"No clean run beside these: their loss of {quality.name} is unknown.", ""
     sign = 1 if quality.higher_is_better else -1
     worse = row["change_high"] if sign > 0 else row["change_low"]
-    said = f"With {in_words(row['perturb'])}, {quality.name} of {row['stack']}"
+    said = in_words(row["perturb"])
+    said = f"{said[:1].upper()}{said[1:]}"
     n = text.sample(row["n"])
     if worse is None or sign * worse >= 0:
-        return f"{said} does not measurably {'fall' if sign > 0 else 'rise'} ({n}).", ""
-    lost = f"{'falls' if sign > 0 else 'rises'} by {text.score(abs(row['change']))}"
+        return f"{said} costs no measurable {quality.name} ({n}).", f"Of {row['stack']}."
     advice = _advice(best_rewrite(table, row, quality), row, sign)
-    return f"{said} {lost} ({n}).", f"{advice}."
+    by = text.score(abs(row["change"]))
+    lost = f"costs {by} {quality.name} ({n})" if sign > 0 else f"adds {by} {quality.name} ({n})"
+    return f"{said} {lost}.", f"Of {row['stack']}. {advice}."
 
 
 def _advice(won: Row | None, row: Row, sign: int) -> str:
@@ -65,8 +67,8 @@ def _advice(won: Row | None, row: Row, sign: int) -> str:
         return f"Rewrite queries by {won['rewrite']}, which recovers {text.percent(share)} of it"
     then = "choose by Robust quality" if ":" in won["rewrite"] else "try a rewrite by a chat model"
     if least is not None and sign * least > 0:
-        return f"Rewriting by {won['rewrite']} recovers only {text.percent(share)}, so {then}"
-    return f"Rewriting by {won['rewrite']} recovers nothing measurable, so {then}"
+        return f"Cleaning up the text ({won['rewrite']}) recovers only {text.percent(share)}: {then}"
+    return f"Cleaning up the text ({won['rewrite']}) did not help: {then}"
 
 
 def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -77,14 +79,13 @@ def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
     cards = [(row["perturb"].capitalize(), text.signed(row["change"]), _interval(row, "change"))]
     won = best_rewrite(table, row, quality)
     if won is not None:
-        cards.append((f"Recovered by {won['rewrite']}", text.signed(won["won"]), _interval(won, "won")))
+        cards.append((f"Won back by {won['rewrite']}", text.signed(won["won"]), _interval(won, "won")))
     if row["overlap"] is not None:
         cards.append((f"Top-{quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}"))
     kept = orders(table, higher_is_better=quality.higher_is_better)
     kept = kept.filter(rewrite=NONE, perturb=row["perturb"]).drop_nulls("tau")
     for tau, top, stacks in kept.select("tau", "top", "stacks").iter_rows():
-        beside = f"AP-correlation, in which the best count more, {top:.2f}"
-        said = f"Kendall's tau-b, {stacks} stacks, against clean queries; {beside}"
+        said = f"Kendall's tau-b of {stacks} stacks against clean queries; AP {top:.2f}"
         cards.append(("Order of the stacks", f"τ {tau:.2f}", said))
     return cards
 

@@ -308,7 +308,7 @@ def verdict(alpha: float, low: float | None) -> str:
     if np.isnan(alpha):
         return "Agreement unknown"
     if (alpha if low is None else low) >= RELIABLE:
-        return "The judges agree, either's grades can count"
+        return "The judges agree, so either counts"
     if alpha >= TENTATIVE:
         return "The judges agree enough for tentative conclusions"
     return "The judges do not agree enough to rely on"

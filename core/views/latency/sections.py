@@ -29,6 +29,14 @@ SHAPES = "ECDF: share of the queries answered within so many ms. box: quartiles,
 MEDIANS = "Medians of the stages over queries; they need not add up to the median of the whole."
 REPEATS = f"{PASSES} Grey: jitter around the first stack's median."
 FLOOR = "time of asking"
+STAGES: Mapping[str, str] = {
+    "embed": "Embedding the query",
+    "retrieve": "Searching the vectors",
+    "sparse": "Searching by words",
+    "rerank": "Reranking",
+    "fuse": "Merging the two lists",
+}
+"""Stages in words; others are named as they are recorded."""
 NO_STAGES = "No times of single stages are known for these stacks."
 NO_SAMPLES = "No times per query are known for these stacks: there is no distribution to draw."
 LINES = (
@@ -88,7 +96,7 @@ def head(
     by_depth = depths(view.snapshot, view.scope, jitter_ms=jitter_ms)
     chosen = None if view.decision.chosen is None else view.table["name"][view.decision.chosen]
     chips = {**floor(view.table, row), **caveats(known, by_depth)}
-    yield Answer(say(row), instead(known, names[0], chosen), caveats=chips)
+    yield Answer(say(row), instead(known, names[0], chosen) or f"Of {names[0]}.", caveats=chips)
     yield Cards(cards(row, view.latency))
     return names
 
@@ -211,8 +219,9 @@ def answer(row: Mapping[str, Any], stages: pl.DataFrame) -> str:
     if own.height < 2 or not own["p50"].sum():
         return f"{row['name']} answers half of its queries within {text.ms(row['p50'])}."
     longest, whole = own["p50"][0], own["p50"].sum()
-    share = f"{text.percent(longest / whole)} ({text.ms(longest)}) of the time of {row['name']}"
-    return f"Stage {own['stage'][0]} takes {share} (p50, {text.sample(own['n'][0])})."
+    share = f"{text.percent(longest / whole)} of a query's time, {text.ms(longest)}"
+    stage = STAGES.get(own["stage"][0], f"Stage {own['stage'][0]}")
+    return f"{stage} takes {share} (p50, {text.sample(own['n'][0])})."
 
 
 def instead(rows: pl.DataFrame, name: str, chosen: str | None) -> str:

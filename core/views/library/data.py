@@ -172,15 +172,19 @@ def answer(snapshot: Snapshot) -> tuple[str, str]:
     """Return the store's contents; then its origin, its revision, and what could be restored."""
     held = snapshot.runs()
     by_origin = held.group_by("origin").len().sort("len", "origin", descending=[True, False])
-    kinds = ", ".join(f"{count:,} {BASES.get(origin, origin)}" for origin, count in by_origin.iter_rows())
+    origins = [f"{count:,} {BASES.get(origin, origin)}" for origin, count in by_origin.iter_rows()]
+    where = held["collection_id"].n_unique()
+    kinds = (
+        text.count(snapshot.golden_sets().height, "golden set"),
+        text.count(snapshot.collections().height, "collection"),
+    )
     deleted = {kind: getattr(snapshot, f"{kind}s")(removed=True).height for kind in NAMES}
     gone = " and ".join(text.count(number, NAMES[kind]) for kind, number in deleted.items() if number)
     restored = f"{gone} deleted, to be restored" if gone else ""
     return (
-        f"The store holds {text.count(held.height, 'run')} on "
-        f"{text.count(snapshot.collections().height, 'collection')} with "
-        f"{text.count(snapshot.golden_sets().height, 'golden set')}.",
-        f"{'; '.join(filter(None, (kinds, f'revision {snapshot.revision}', restored)))}.",
+        f"The store holds {text.count(held.height, 'run')} in {text.count(where, 'workspace')}"
+        f"{': ' if origins else ''}{', '.join(origins)}.",
+        f"{'; '.join(filter(None, (*kinds, f'revision {snapshot.revision}', restored)))}.",
     )
 
 

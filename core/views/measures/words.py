@@ -14,6 +14,7 @@ from core.views import text
 from core.views.measures.outcome import ALL, Curve, Samples
 from core.views.measures.worked import worked
 
+_NAME = 4  # Maximum words of a measure's full name, before the colon of its text
 _NEEDS = {
     "pool": "the candidate pool",
     "sources": "passages with their source",
@@ -140,6 +141,8 @@ def headline(measure: Measure) -> tuple[str, str, str]:
     """Return a measure's meaning, further details, and its origin, as sentences."""
     info = measure.info
     says, more = (*re.split("[;:] ", info.text.rstrip("."), maxsplit=1), "")[:2]
+    if more and ": " in info.text[: len(says) + 2] and len(says.split()) <= _NAME:
+        says, more = more, says  # what it means comes before what its letters stand for
     needed = f" Needs {needs(info)}." if info.needs else ""
     return (
         f"{measure}: {says[:1].lower() if says[1:2].islower() else says[:1]}{says[1:]}.",

@@ -74,13 +74,13 @@ def _weakness(scored: pl.DataFrame, among: str, name: str) -> tuple[str, str]:
     if failed.height:
         empty = failed.filter(pl.col("best") == 0).height
         details = [
-            f"In {empty:,} of these its candidates contain nothing useful either.",
-            f"On {weak:,} others it scores below half of its PROC." * bool(weak),
+            f"On {empty:,} of these no candidate was useful either.",
+            f"On {weak:,} more, ordering loses over half of what was found." * bool(weak),
         ]
         said = f"{name} finds nothing useful on {failed.height:,} of {among}"
         return said, " ".join(filter(None, details))
     on = f"{weak:,}" if weak else "none"
-    return f"{name} scores below half of its PROC on {on} of {among}", ""
+    return f"Ordering loses over half of what {name} found on {on} of {among}", ""
 
 
 def _duel(scored: pl.DataFrame, quality: Quality, names: tuple[str, str]) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -136,9 +137,19 @@ def panels(table: pl.DataFrame, conditions: Sequence[Conditioned], quality: Qual
         for trace in traces:
             if len(trace["x"]):
                 drawn.add(place, go.Scatter(trace))
-    drawn.figure.update_xaxes(range=theme.span(factor * known["cost"], 0.08), nticks=5, exponentformat="none")
+    drawn.figure.update_xaxes(**_across(factor * known["cost"]))
     drawn.figure.update_yaxes(range=theme.span(known["quality"], 0.08))
     return drawn.figure.update_yaxes(title_text=text.escape(quality.name), col=1)
+
+
+def _across(costs: pl.Series) -> dict[str, object]:
+    """Return the axis of the panels: of powers of ten where costs spread over more than one of them."""
+    if not costs.min() or costs.max() < 10 * costs.min():  # type: ignore[operator]
+        return {"range": theme.span(costs, 0.08), "nticks": 5, "exponentformat": "none"}
+    powers = costs.log10()
+    ticks = [10.0**power for power in range(math.floor(powers.min()), math.ceil(powers.max()) + 1)]  # type: ignore[arg-type]
+    said = [f"{tick:g}" for tick in ticks]
+    return {"type": "log", "range": theme.span(powers, 0.08), "tickvals": ticks, "ticktext": said}
 
 
 def thinning(table: pl.DataFrame) -> int:

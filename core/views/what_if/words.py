@@ -230,5 +230,5 @@ def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str],
     at = left.filter((pl.col("chosen") == last["chosen"]) & (pl.col("sla_ms") > before["sla_ms"]))
     if changes == 1:
         return said, f"{real[:1].upper()}{real[1:]}."
-    step = f"The last change, at {text.ms(at['sla_ms'][0])}: {gap(last['chosen'], before['chosen'])}."
-    return said, f"From the first choice to the last: {real}. {step}"
+    step = f"Last change, at {text.ms(at['sla_ms'][0])}: {gap(last['chosen'], before['chosen'])}."
+    return said, f"Last choice against the first: {real}. {step}"

@@ -21,11 +21,15 @@ def spent(bill: pl.DataFrame) -> str:
     Args:
         bill: From `core.analysis.stack_cost.recorded`; empty if nothing is on record.
     """
+    return ", ".join(filter(None, (largest(bill), idle(bill))))
+
+
+def largest(bill: pl.DataFrame) -> str:
+    """Say which stage takes most of a cost; "" if nothing is on record."""
     by_stage: dict[str, float] = {}  # a bill has few rows: summing them here is faster than in Polars
     for stage, usd in bill.select("stage", "usd_per_1k").drop_nulls().iter_rows() if bill.height else ():
         by_stage[stage] = by_stage.get(stage, 0.0) + usd
     most = max(by_stage, key=lambda stage: by_stage[stage], default="")
-    waits = idle(bill)
-    of = "machine time, " if waits and rented(bill) else ""
+    of = "machine time, " if idle(bill) and rented(bill) else ""
     mostly = "mostly " if len(by_stage) > 1 else ""
-    return ", ".join(filter(None, (f"{of}{mostly}{most}" * bool(sum(by_stage.values())), waits)))
+    return f"{of}{mostly}{most}" * bool(sum(by_stage.values()))

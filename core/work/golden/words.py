@@ -45,7 +45,7 @@ PROMPTS = {
 def headline(known: Sequence[Status]) -> str:
     """State how many were built and which are in progress."""
     if not known:
-        return "Let a model grade your passages; no set was built here yet."
+        return "Let a model grade your passages; a person checks a sample."
     if doing := now(known, "being built", ""):
         return f"{doing}."
     built = sum(str(status.state) == "finished" for status in known)

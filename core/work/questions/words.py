@@ -23,7 +23,7 @@ METHODS = (
     "has what people really asked. A chat model writes them, with a key."
 )
 
-HEAD = "Make test questions from your documents; none were made yet."
+HEAD = "Make test queries from your documents."
 GOOD_FOR = (
     "Good for latency, cost and a first look at quality by RR and Success. Made-up questions: check with "
     "real ones."

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.work.readers.plan import ReaderPlan
 
 
-WHAT = "Models answer from stored rankings; nothing is retrieved again, so only answers cost money."
+WHAT = "Its answers are graded. Nothing is retrieved again, so only answers cost money."
 NO_RANKINGS = "Readers answer from rankings, and this workspace has none: run stacks, or add runs with them."
 NO_READER = "Choose a model that answers; “fake” tries it out without a key or money."
 
@@ -27,7 +27,7 @@ NO_READER = "Choose a model that answers; “fake” tries it out without a key 
 def headline(known: Sequence[Status]) -> str:
     """State how many jobs there were, and which are running."""
     if not known:
-        return "Choose a model that answers; none was started here yet."
+        return "Let a model answer from the passages that a stack found."
     times = count(len(known), "time")
     return f"{now(known, 'answering', f'Readers answered {times}')}."
 

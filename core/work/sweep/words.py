@@ -145,7 +145,7 @@ def time_and_memory(plan: Plan) -> tuple[str, str]:
 def headline(known: Sequence[Status]) -> str:
     """State how many evaluations there are, or which are running: ``“paris” is running.``."""
     if not known:
-        return "Choose what to compare; nothing was started here yet."
+        return "Choose what to compare; you see time and cost before anything starts."
     evaluations = count(len(known), "evaluation")
     return f"{paid.now(known, 'running', f'{evaluations} run here')}."
 

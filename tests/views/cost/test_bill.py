@@ -38,13 +38,15 @@ def test_the_answer_names_cost_volume_and_largest_stage():
     )
     assert said(found) == "Prices: book list, looked up 2026-11-21."
     assert words.changed(LIST) == []
-    assert words.lead(found) == ("$1.25 per 1,000 queries; 99.9 % of it is the reranker call.", "")
+    assert words.lead(found) == ("$1.25 per 1,000 queries, 99.9 % of it for the reranker call.", "")
     assert words.lead(found, "≥ $0.0012, reranking not recorded") == (
         "$1.25 per 1,000 queries, modelled; recorded: ≥ $0.0012, reranking not recorded.",
         "99.9 % of it is the reranker call.",
     )
     own = cost(CostInputs(queries_per_month=1e6, cpu_ms=8.66), LIST)
-    assert words.lead(own)[0].endswith("; all of it is local machine time (mean 8.66 ms).")
+    sentence, idle = words.lead(own)
+    assert sentence.endswith(", all for local machine time (mean 8.66 ms).")
+    assert idle == "Busy time only. An always-on machine costs $36.06 a month."
 
 
 def test_the_bill_adds_up_and_carries_the_source_of_every_price():

@@ -92,8 +92,9 @@ def test_the_answer_is_the_leader_at_the_cutoff(rows: pl.DataFrame):
     view = curves(rows, AT_10, theme.colours_for(names))
     at_10 = rows.filter((pl.col("k") == 10) & (pl.col("measure") == "RA-nWG"))
     best = at_10.sort("value", "name", descending=[True, False]).row(0, named=True)
-    assert view.answer.startswith(f"{best['name']} reaches RA-nWG {best['value']:.3f} [")
-    assert view.answer.endswith(f"] with 10 passages (n = {best['n']}).")
+    assert view.answer == f"RA-nWG is {best['value']:.3f} with 10 passages (n = {best['n']})."
+    assert view.details.startswith(f"Of {best['name']}: [")
+    assert view.details.endswith("] with 10.")
     lines = [trace.name for trace in view.main.data if trace.name]
     key = "PROC of each stack's pool"
     assert set(lines) == {*names, *(f"{name} PROC" for name in names), key}
@@ -135,7 +136,7 @@ def test_an_unknown_n_is_said_to_be_unknown():
     }
     deeper = {**row, "k": 20}
     view = curves(pl.DataFrame([row, deeper], schema=COLUMNS), AT_10, {"a": "#000000"})
-    assert view.answer == "RA-nWG of a is 0.500 with 10 passages and with 20 (n unknown)."
+    assert view.answer == "RA-nWG is 0.500 with 10 passages and with 20 (n unknown)."
     assert view.main.data[0].customdata[0] == "K = 10: 0.500, n unknown"
 
 
@@ -207,5 +208,6 @@ def test_depth_lines_show_quality_ceiling_latency_and_cost(reranked: pl.DataFram
 def test_of_equals_the_first_that_was_chosen_leads():
     row = {"measure": "RA-nWG", "k": 10, "value": 0.5, "low": None, "high": None, "n": 3, "basis": "imported"}
     found = pl.DataFrame([{**row, "name": name} for name in ("a", "b")], schema=COLUMNS)
-    answer = curves(found, AT_10, theme.colours_for(["b", "a"])).answer
-    assert answer == "b reaches RA-nWG 0.500 with 10 passages (n = 3)."
+    view = curves(found, AT_10, theme.colours_for(["b", "a"]))
+    assert view.answer == "RA-nWG is 0.500 with 10 passages (n = 3)."
+    assert view.details == "Of b."

@@ -96,7 +96,7 @@ def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
     stages = path_stages(stage_table(lab, runs, stage_samples(lab, runs, Latency())), Latency())
     slow, fast = (rows.row(by_predicate=pl.col("name") == name, named=True) for name in ("slow", "fast"))
     assert page.answer(slow, stages) == "slow answers half of its queries within 110 ms."  # of one stage
-    said = "Stage retrieve takes 95.9 % (35.5 ms) of the time of fast (p50, n = 70)."
+    said = "Searching the vectors takes 95.9 % of a query's time, 35.5 ms (p50, n = 70)."
     assert page.answer(fast, stages) == said
     for chosen in (None, "slow", "silent"):
         why = page.instead(rows, "slow", chosen)

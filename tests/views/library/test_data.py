@@ -34,9 +34,9 @@ def test_the_runs_with_origin_and_n(store: Store):
     ]
     assert data.runs(store.read(), removed=True).is_empty()
     sentence, more = data.answer(store.read())
-    assert sentence.startswith("The store holds 3 runs on 1 collection")
-    assert more.startswith("1 imported, 1 published, 1 measured; revision ")
-    assert sentence.endswith("1 golden set.")
+    assert sentence.startswith("The store holds 3 runs in 1 workspace: ")
+    assert sentence.endswith(": 1 imported, 1 published, 1 measured.")
+    assert more.startswith("1 golden set; 1 collection; revision ")
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_an_export_that_cannot_be_made_is_said(tmp_path: Path):
 def test_an_empty_store(tmp_path: Path):
     snapshot = Store.open(tmp_path / "none").read()
     assert data.answer(snapshot) == (
-        "The store holds 0 runs on 0 collections with 0 golden sets.",
-        "revision 0.",
+        "The store holds 0 runs in 0 workspaces.",
+        "0 golden sets; 0 collections; revision 0.",
     )
     assert data.runs(snapshot).is_empty()
     assert snapshot.revisions().sort("revision", descending=True).is_empty()

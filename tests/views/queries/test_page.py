@@ -140,7 +140,7 @@ def test_answer_of_one_stack(snapshot: Snapshot) -> None:
     table = queries.query_table(snapshot, SCOPE, AT_2, "b")
     said = words.answer(table, table.height, AT_2, "B")
     assert said.sentence == "B finds nothing useful on 1 of 3 queries (RA-nWG@2)."
-    assert said.details == "In 0 of these its candidates contain nothing useful either."
+    assert said.details == "On 0 of these no candidate was useful either."
     assert said.cards[0][:2] == ("Mean RA-nWG@2", "0.600")
     ceiling = "best order of its candidates, not stated"
     assert said.cards[1] == ("PROC", "1.000", ceiling)
@@ -148,10 +148,10 @@ def test_answer_of_one_stack(snapshot: Snapshot) -> None:
     said_of_zeros = words.answer(zeros, 6, AT_2, "B")
     none = zeros.filter(pl.col("score") == 0)
     assert f"B finds nothing useful on {none.height} of" in said_of_zeros.sentence
-    assert said_of_zeros.details == "In 1 of these its candidates contain nothing useful either."
+    assert said_of_zeros.details == "On 1 of these no candidate was useful either."
     part = queries.narrowed(table, ["type=broad"], "")
     said = words.answer(part, table.height, AT_2, "B")
-    assert said.sentence.startswith("B scores below half of its PROC on none of the 2 queries shown")
+    assert said.sentence.startswith("Ordering loses over half of what B found on none of the 2 queries shown")
     assert said.cards[-1] == ("Worst query", "0.800", "q1 “Where is the First one?”")
 
 

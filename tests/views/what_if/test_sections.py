@@ -181,7 +181,7 @@ def test_every_target_has_its_row_and_its_panel():
     )
     more = pl.concat([rows, rows.tail(1).with_columns(sla_ms=9000.0, chosen=pl.lit("last"))])
     assert words.target_words(more, AT_10, "{} against {}".format)[1] == (
-        "From the first choice to the last: last against big. The last change, at 9.00 s: last against deep."
+        "Last choice against the first: last against big. Last change, at 9.00 s: last against deep."
     )
     drawn = targets.panels(TABLE, found, AT_10)
     assert drawn is not None
