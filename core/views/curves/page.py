@@ -264,9 +264,9 @@ def curves(
     shown = pl.col("name").is_in(list(colours)) & pl.col("value").is_not_null()
     known = table.with_columns(x=scale * pl.col(x)).filter(shown & pl.col("x").is_not_null())
     own = pl.col("measure") == quality.bare
-    said, of = answer(table.filter(own), quality, list(colours))
+    sentence, of = answer(table.filter(own), quality, list(colours))
     return CurvesView(
-        answer=said,
+        answer=sentence,
         details=of,
         main=_main(known, quality, (colours, labels_of(colours, today)), title, by_k=x == "k"),
         beside=_beside(known.filter(~own), (colours, labels_of(colours, today)), title),

@@ -71,7 +71,7 @@ def _told_apart(line: pl.DataFrame, limits: Constraints) -> pl.Series:
     took = line["latency_ms"]
     band = limits.jitter_ms
     if band is None:
-        band = line.get_column("jitter_ms", default=pl.Series([0.0])).max()
+        band = line.get_column("jitter_ms", default=pl.Series([0.0])).max()  # type: ignore[assignment]
     return took.filter((took.shift(-1) - took > band).fill_null(value=True))
 
 
