@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from core.analysis.workspace.view import View
 from core.axes import Spec, Step
 from core.decide.axes import COST
 from core.decide.switching import WEEKS_PER_MONTH, Item, Terms, built
-from core.errors import UnknownNameError
+from core.errors import InputError, UnknownNameError
 from core.providers.base import Purpose
 from core.providers.config import ModelConfig, place_of
 from core.providers.embed import embedder_config
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 NOT_SAID = "what the move needs is not known of a custom or imported stack"
 _NO_SIZE = "passages or tokens per passage are not given"
+_NO_PARTS = "the passages of its partitions are not known"
 _S_PER_H, _GIB = 3600, 2**30
 
 
@@ -64,7 +67,36 @@ class Ground:
     @cached_property
     def passages(self) -> int | None:
         """The passages of the corpus, as given or as stored."""
-        return self.terms.passages or len(self.snapshot.passages(self.collection_id)) or None
+        return self.terms.passages or self._stored or None
+
+    @cached_property
+    def _stored(self) -> int:
+        return len(self.snapshot.passages(self.collection_id))
+
+    @cached_property
+    def _parts(self) -> dict[str, tuple[int, ...]]:
+        return {}
+
+    def parts(self, spec: Spec) -> tuple[int, ...] | None:
+        """Return the stored passages of each partition of a stack; one if it has a single index.
+
+        It is None if the store does not know by what its passages are parted.
+        """
+        from core.pipeline.evaluate.steps import FILTERING, NONE  # noqa: PLC0415 - loads the engines, a second
+        from core.pipeline.index.scope import PARTITION, filter_way, partition  # noqa: PLC0415
+
+        named = str(spec.get(FILTERING, NONE))
+        if filter_way(named).kind != PARTITION:
+            return (1,)
+        if named not in self._parts:
+            access = self.snapshot.access(self.collection_id)
+            self._parts[named] = ()
+            if access is not None:
+                without = pl.DataFrame(height=max(0, self._stored - access.fields.height))
+                fields = pl.concat([access.fields, without], how="diagonal")
+                with suppress(InputError):  # no passage has the field
+                    self._parts[named] = tuple(map(len, partition(fields, filter_way(named).field)))
+        return self._parts[named] or None
 
     @cached_property
     def embedded(self) -> Mapping[str, tuple[float, int]]:
@@ -172,7 +204,8 @@ def work_of(asked: Asked) -> Iterator[Work]:
         dense = [spec for spec in (asked.was, asked.spec) if spec.get("dim")]
         sizes = [size for spec in dense if (size := _size(asked, spec)) is not None]
         both = sum(size.disk_bytes for size in sizes) / _GIB if len(sizes) == len(dense) else None
-        of = "vectors and their indexes, old and new" if both is not None else _NO_SIZE
+        unknown = next((why for spec in dense if (why := _unsized(asked, spec))), "")
+        of = "vectors and their indexes, old and new" if both is not None else unknown
         yield Work("disk of both indexes", both, "GiB", of)
 
 
@@ -274,7 +307,9 @@ def _building_s(asked: Asked) -> tuple[float | None, str]:
         parts["BM25"] = asked.passages / BM25_PASSAGES_PER_S
     if asked.builds.get("vectors"):
         size = _size(asked, asked.spec)
-        parts[str(asked.spec.get("index"))] = None if size is None else size.build_s
+        name = str(asked.spec.get("index"))
+        several = f" in {size.indexes:,} partitions" if size is not None and size.indexes > 1 else ""
+        parts[f"{name}{several}"] = None if size is None else size.build_s
     known = [each for each in parts.values() if each is not None]
     if len(known) < len(parts):
         return None, f"{' and '.join(parts)}: not known"
@@ -290,19 +325,33 @@ def _building(asked: Asked) -> Item:
 
 
 def _size(asked: Asked, spec: Spec) -> Size | None:
-    """Return the size of a stack's index of vectors; None if it has none, or the passages are unknown."""
-    from core.pipeline.sweep.scale import index_at  # noqa: PLC0415 - as above
+    """Return the size of a stack's index of vectors, or of those of its partitions together.
 
-    if not spec.get("dim") or not spec.get("index") or asked.passages is None:
+    It is None if it has none, or if the passages, or those of its partitions, are unknown.
+    """
+    from core.pipeline.evaluate.steps import FILTERING  # noqa: PLC0415 - as above
+    from core.pipeline.sweep.scale import index_at  # noqa: PLC0415
+
+    parts = asked.ground.parts(spec)
+    if not spec.get("dim") or not spec.get("index") or asked.passages is None or parts is None:
         return None
-    return index_at(dict(spec), asked.passages, asked.ground.book)
+    return index_at(dict(spec), asked.passages, asked.ground.book, {str(spec.get(FILTERING, "")): parts})
+
+
+def _unsized(asked: Asked, spec: Spec) -> str:
+    """Return why the size of a stack's indexes is not known; "" if it is."""
+    if _size(asked, spec) is not None:
+        return ""
+    return _NO_SIZE if asked.passages is None or asked.ground.parts(spec) else _NO_PARTS
 
 
 def _second_index(asked: Asked) -> Item:
     size, weeks = _size(asked, asked.spec), asked.terms.weeks_both
     if size is None or size.usd_per_month is None:
-        return Item("second index", None, "passages or prices of memory and disk are not known")
+        what = "prices of memory and disk, or the least that a partition takes, are not known"
+        return Item("second index", None, _unsized(asked, asked.spec) or what)
     held = f"{size.memory_bytes / _GIB:.2f} GiB of memory, {size.disk_bytes / _GIB:.2f} of disk"
+    held += f" in {size.indexes:,} partitions" if size.indexes > 1 else ""
     return Item("second index", size.usd_per_month * weeks / WEEKS_PER_MONTH, f"{held}, {weeks:g} weeks")
 
 

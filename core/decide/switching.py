@@ -69,7 +69,9 @@ def built(needs: Mapping[str, Step], then: Spec) -> dict[str, bool]:
     parts = {"vectors": _DENSE, "words": _SPARSE}
     of = {part: {key for key, modes in _LEGS.items() if modes == parts[part]} for part in parts}
     return {
-        part: bool(changed & {*of[part], "chunker"}) for part, modes in parts.items() if then["mode"] in modes
+        part: bool(changed & {*of[part], "chunker", "filtering"})
+        for part, modes in parts.items()
+        if then["mode"] in modes
     }
 
 

@@ -17,8 +17,11 @@ from core.analysis.switching import switch
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.view import View
-from core.decide.switching import Terms, needed, total
-from tests.stores import Lab
+from core.decide.switching import WEEKS_PER_MONTH, Terms, needed, total
+from core.pipeline.sweep.scale import index_at
+from core.records import Batch
+from core.tables import frame
+from tests.stores import Lab, add
 from tests.views.made import BOOK
 
 QUERIES = [f"q{number:02}" for number in range(40)]
@@ -134,6 +137,74 @@ def test_a_move_costs_nothing_to_itself_and_no_more_than_by_way_of_another(
     assert min(straight or 0, first or 0, second or 0) >= 0
     if one["mode"] == other["mode"] == third["mode"]:
         assert (straight or 0) <= (first or 0) + (second or 0) + 1e-9
+
+
+def moved(folder: Path, index: str, *, known: bool = True) -> Asked:
+    """A move from one index of a hundred passages to three by tenant, grown to ten thousand."""
+    passages, before = (
+        [f"p{number:02}" for number in range(100)],
+        {**SMALL, "index": index, "filtering": "pre"},
+    )
+    after = {**before, "filtering": "partition:tenant"}
+    made = Lab().judge({query: {"p00": 5} for query in QUERIES}).hold(dict.fromkeys(passages, "a text"))
+    for name, spec in (("now", before), ("to", after)):
+        made.run(name, final={query: ["p00"] for query in QUERIES}, spec=spec)
+    tenants = dict.fromkeys(passages[:60], "a") | dict.fromkeys(passages[60:90], "b")
+    tables = {
+        "query_filters": [{"query_id": query, "filter": '{"tenant":"a"}'} for query in QUERIES],
+        "passage_metadata": [
+            {"passage_id": passage, "metadata": json.dumps({"tenant": tenant})}
+            for passage, tenant in tenants.items()
+        ],
+    }
+    frames = {
+        name: frame(name, [{"collection_id": "lab", **row} for row in rows]) for name, rows in tables.items()
+    }
+    store = made.write(folder / "s")
+    if known:
+        add(folder / "s", Batch(frames=frames), "import")
+    terms = ["weeks_both=4", "passages=1e4", "tokens_per_passage=250"]
+    view = resolve(Question(incumbent="now", move=terms), store.read(), BOOK)
+    rows = [
+        {"run_id": name, "spec": json.dumps(spec), "cost": 0.01}
+        for name, spec in (("now", before), ("to", after))
+    ]
+    needs = needed(before, after)
+    return Asked(ground=Ground.of(view), now=rows[0], to=rows[1], needs=needs, was=before, spec=after)
+
+
+def test_every_partition_is_an_index_that_is_built_and_held(tmp_path: Path):
+    asked = moved(tmp_path, "qdrant-edge")
+    assert asked.ground.parts(asked.spec) == (60, 30, 10)  # those without a tenant share the last
+    one, three = (
+        index_at(asked.spec, 10_000, BOOK, {"partition:tenant": parts}) for parts in ((1,), (60, 30, 10))
+    )
+    assert three.disk_bytes > one.disk_bytes
+    once = {item.name: item for item in items_of(asked)}
+    assert once["second index"].usd == pytest.approx(three.usd_per_month * 4 / WEEKS_PER_MONTH)
+    assert once["second index"].basis.endswith(" in 3 partitions, 4 weeks")
+    assert once["build the index"].usd == pytest.approx(three.build_usd)
+    assert once["build the index"].basis.endswith(" s of one core, qdrant-edge in 3 partitions")
+    (disk,) = (work for work in work_of(asked) if work.name == "disk of both indexes")
+    assert disk.amount == pytest.approx((one.disk_bytes + three.disk_bytes) / 2**30)
+
+
+@pytest.mark.parametrize(
+    ("index", "known", "why"),
+    [
+        ("milvus", True, "prices of memory and disk, or the least that a partition takes, are not known"),
+        ("qdrant-edge", False, "the passages of its partitions are not known"),
+    ],
+)
+def test_partitions_that_are_not_known_are_not_taken_for_one_index(
+    tmp_path: Path, index: str, known: bool, why: str
+):
+    asked = moved(tmp_path, index, known=known)
+    once = {item.name: item for item in items_of(asked)}
+    assert (once["second index"].usd, once["second index"].basis) == (None, why)
+    assert (once["build the index"].usd is None) == (not known)
+    (disk,) = (work for work in work_of(asked) if work.name == "disk of both indexes")
+    assert known or (disk.amount, disk.basis) == (None, why)
 
 
 def test_payback_has_an_interval_where_costs_differ_from_query_to_query(tmp_path: Path):

@@ -10,14 +10,30 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from pytest_httpserver import HTTPServer
 
 from core.pipeline.index.outside import ALLOW
+from tests.pipeline import engines
+from tests.pipeline.index.wire import ElasticServer
 
 
 @pytest.fixture(autouse=True)
 def allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let tests name variables of their own as the addresses of indexes."""
     monkeypatch.setenv(ALLOW, "SOME_URL SOME_KEY NO_SUCH_URL")
+
+
+@pytest.fixture
+def address(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The options that say where the engine of a test is."""
+    return engines.address_of(name, request, monkeypatch)
+
+
+@pytest.fixture
+def elastic(httpserver: HTTPServer) -> str:
+    """A server that speaks the wire formats of Elasticsearch and OpenSearch."""
+    ElasticServer(httpserver)
+    return str(httpserver.url_for("")).rstrip("/")
 
 
 @pytest.fixture(scope="session")

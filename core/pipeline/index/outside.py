@@ -178,9 +178,9 @@ class DatabaseIndex(ABC):
             neighbours = self._found(query, depth, text, scope)
         passages = np.array([self._position(name) for name, _ in neighbours], dtype=np.int64)
         # Some engines return NaN as the cosine of a zero vector.
-        return top_k(
-            passages, np.nan_to_num(np.array([score for _, score in neighbours], dtype=np.float64)), k
-        )
+        scores = np.nan_to_num(np.array([score for _, score in neighbours], dtype=np.float64))
+        order = np.argsort(passages)  # engines return equal scores in any order, which a new build changes
+        return top_k(passages[order], scores[order], k)
 
     def _found(self, query: Vectors, depth: int, text: str, scope: Scope | None) -> Found:
         if scope is None:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from pytest_httpserver import HTTPServer
 
 from core.analysis.stack_cost import start_from
 from core.errors import InputError
-from core.filters import fields_of, parse
 from core.paths import PRICES
-from core.pipeline.evaluate import Job, Status, run_job
+from core.pipeline.evaluate import Job, run_job
 from core.pipeline.evaluate.session import Site
-from core.pipeline.index import ENGINES, expected_bytes
+from core.pipeline.index import expected_bytes
 from core.pipeline.sweep import parse as parse_spec
 from core.pipeline.sweep.plan import plan
 from core.pipeline.sweep.problems import SpecError
@@ -29,57 +25,8 @@ from core.prices import load_books
 from core.store import Snapshot, Store
 from core.work.sweep.words import scale_rows
 from tests import warm
-from tests.pipeline.corpora import random_texts
 from tests.pipeline.evaluate import paid
-from tests.pipeline.index.wire import ElasticServer
-
-TENANTS = ["big"] * 500 + ["small"] * 200 + ["tiny"] * 4
-QUERIES = {
-    "q0": ("sort a frame", {"tenant": "big"}),
-    "q1": ("lazy window mean", {"tenant": "small"}),
-    "q2": ("join columns by row", {"tenant": "tiny"}),
-    "q3": ("read and write a cache", {"tenant": ["small", "tiny"], "public": True}),
-    "q4": ("plot an array", None),
-}
-AXES = """
-collection = "c"
-[axes]
-mode = ["sparse", "dense", "hybrid"]
-embedder = "fake"
-dim = 16
-index = ["flat", "hnsw-f32"]
-candidates = 5
-reranker = "fake"
-{filtering}
-[latency]
-repeats = 2
-"""
-EVERY = 'filtering = ["none", "pre", "post:4", "partition:tenant"]'
-
-
-def passages(tenants: list[str] = TENANTS) -> list[dict[str, Any]]:
-    texts = random_texts(len(tenants), seed=5)
-    known = [
-        {"tenant": tenant, **({"public": at % 3 == 0} if at % 7 else {})} for at, tenant in enumerate(tenants)
-    ]
-    return [
-        {"_id": f"p{at:03}", "text": text, "metadata": fields}
-        for at, (text, fields) in enumerate(zip(texts, known, strict=True))
-    ]
-
-
-def beir(folder: Path, queries: dict[str, Any] = QUERIES) -> Path:
-    """A collection with metadata, and queries with filters."""
-    (folder / "c" / "qrels").mkdir(parents=True)
-    asked = [
-        {"_id": name, "text": text, **({"filter": wanted} if wanted is not None else {})}
-        for name, (text, wanted) in queries.items()
-    ]
-    for name, rows in (("corpus", passages()), ("queries", asked)):
-        (folder / "c" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    graded = "".join(f"{query}\tp{at:03}\t2\n" for query in queries for at in range(0, len(TENANTS), 30))
-    (folder / "c" / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{graded}")
-    return folder
+from tests.pipeline.evaluate.filtered import AXES, EVERY, QUERIES, TENANTS, allowed, beir
 
 
 def read(folder: Path, filtering: str = EVERY) -> tuple[Job, list[str]]:
@@ -104,14 +51,6 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     folder = tmp_path_factory.mktemp("ways")
     work(folder, beir(folder / "made"))
     return Store.open(folder / "store").read()
-
-
-@lru_cache
-def allowed(query: str) -> frozenset[str]:
-    wanted = QUERIES[query][1]
-    rows = passages()
-    left = parse(wanted or {}).mask(fields_of([row["metadata"] for row in rows]))
-    return frozenset(row["_id"] for row, seen in zip(rows, left, strict=True) if seen)
 
 
 def test_no_stack_but_an_unfiltered_one_shows_what_is_forbidden(swept: Snapshot):
@@ -283,65 +222,3 @@ def test_killed_and_resumed_it_ends_with_the_same(tmp_path: Path, swept: Snapsho
         )
         assert one.equals(other)
     assert paid.folder_of(tmp_path).status() is not None
-
-
-EXACT = {"milvus": ', exact = "yes"'}
-SERVER = {"pgvector": "postgres", "redis": "redis_server", "elasticsearch": "elastic"}
-
-
-@pytest.fixture
-def elastic(httpserver: HTTPServer) -> str:
-    ElasticServer(httpserver)
-    return str(httpserver.url_for("")).rstrip("/")
-
-
-@pytest.mark.slow
-@pytest.mark.extras
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize(
-    "name", ["lancedb", "qdrant", "qdrant-edge", "milvus", "redis", "pgvector", "elasticsearch"]
-)
-def test_databases_filter_in_a_sweep(
-    tmp_path: Path, name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-):
-    pytest.importorskip(ENGINES[name].engine.package)
-    beir(tmp_path)
-    # Exact, as the graph of Milvus Lite finds two of the smallest tenant's four passages.
-    kind = f'{{kind = "{name}"{EXACT.get(name, "")}}}'
-    if not ENGINES[name].engine.folder:
-        monkeypatch.setenv("SOME_URL", request.getfixturevalue(SERVER[name]))
-        kind = f'{{kind = "{name}", url_env = "SOME_URL"}}'
-    every = 'filtering = ["none", "pre", "post:4", "partition:tenant"]\nchunks_sent = 5'
-    text = AXES.replace("{filtering}", every).replace('"flat", "hnsw-f32"', kind)
-    job, _ = read_job(
-        parse_spec(text.replace('["sparse", "dense", "hybrid"]', '"dense"'), "toml", folder=tmp_path)
-    )
-    assert plan(job).steps["index"] == 3  # whole, partitioned, and exact to compare with
-    store = Store.open(tmp_path / "store")
-
-    def stop(status: Status) -> None:
-        if status.done > status.total // 2:
-            raise KeyboardInterrupt
-
-    def work_on(progress: Callable[[Status], None]) -> None:
-        with store.write("evaluate") as writer:
-            run_job(job, writer.add, site=Site(work=tmp_path / "evaluations", progress=progress))
-
-    with pytest.raises(KeyboardInterrupt):
-        work_on(stop)
-    assert store.read().runs().height < 4
-    work_on(lambda _: None)
-    found = store.read()
-    assert found.runs().height == 4
-    timed = found.timings(found.runs()["run_id"].to_list()).group_by("run_id").agg(pl.col("repeat").max())
-    assert timed["repeat"].to_list() == [2] * 4
-    for run_id, spec in found.runs().select("run_id", "spec").iter_rows():
-        rows = found.rankings([run_id], stage="pool")
-        shown = {query: set(rows.filter(query_id=query)["passage_id"]) for query in QUERIES}
-        leaks = sum(len(passages - allowed(query)) for query, passages in shown.items())
-        filtering = json.loads(spec)["filtering"]
-        assert (leaks > 0) == (filtering == "none")
-        if filtering in ("pre", "partition:tenant"):
-            assert [len(each) for each in shown.values()] == [
-                min(5, len(allowed(query))) for query in QUERIES
-            ]

@@ -11,13 +11,13 @@ import pytest
 
 from core.errors import ClqError
 from core.filters import Kind, fields_of, parse
-from core.pipeline.index import ENGINES, DatabaseIndex, Place, load_index, make_index
+from core.pipeline.index import DatabaseIndex, Place, load_index, make_index
 from core.pipeline.index.only import Test as Condition
 from core.pipeline.index.only import only_of, rows_of
 from core.pipeline.index.scope import Scope, scopes_of
 from core.pipeline.ranking import top_k
 from tests.pipeline.corpora import unit_vectors
-from tests.pipeline.index.wire import ElasticServer
+from tests.pipeline.engines import FILTERING, kind_of
 
 DIM, COUNT, QUERIES, K = 16, 700, 210, 15
 VECTORS, ASKED = unit_vectors(COUNT, DIM, seed=1), unit_vectors(QUERIES, DIM, seed=2)
@@ -115,42 +115,16 @@ def test_conditions_keep_their_values_in_the_type_of_the_column():
     assert row == (["2d711642b726b04401627ca9fbac32f5"], 1_577_836_800_000_000, 1.0, True)
 
 
-REAL = (
-    "pgvector", "lancedb folder", "qdrant folder", "qdrant-edge folder", "milvus folder",
-    "redis",
-    "elasticsearch wire", "opensearch wire",
-)  # fmt: skip
-"""Engines; with a folder, in this process; over the wire, a local server that interprets their requests."""
-
-
-@pytest.fixture
-def address(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    engine, _, where = name.partition(" ")
-    pytest.importorskip(ENGINES[engine].engine.package)
-    if where == "folder":
-        return {}
-    if where == "wire":
-        server = request.getfixturevalue("httpserver")
-        ElasticServer(server)
-        url = server.url_for("").rstrip("/")
-    else:
-        url = request.getfixturevalue({"pgvector": "postgres", "redis": "redis_server"}[engine])
-    monkeypatch.setenv("SOME_URL", url)
-    return {"url_env": "SOME_URL"}
-
-
 @pytest.mark.slow
 @pytest.mark.extras
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 class TestReal:
-    @pytest.mark.parametrize("name", REAL)
+    @pytest.mark.parametrize("name", FILTERING)
     def test_every_filter_leaves_what_its_mask_leaves(
         self, name: str, address: dict[str, str], tmp_path: Path
     ):
         place = Place(tmp_path, "t", fields=FIELDS)
-        index = make_index(
-            name.split(maxsplit=1)[0], VECTORS, "cosine", {**address, "exact": "yes"}, place=place
-        )
+        index = make_index(kind_of(name), VECTORS, "cosine", {**address, "exact": "yes"}, place=place)
         index.save(tmp_path / "index")
         again = load_index(tmp_path / "index")
         assert isinstance(again, DatabaseIndex)
@@ -161,10 +135,10 @@ class TestReal:
             assert found == exact(query, scope), scope.asked.text[:200]
         again.drop()
 
-    @pytest.mark.parametrize("name", REAL)
+    @pytest.mark.parametrize("name", FILTERING)
     def test_its_own_search_shows_nothing_forbidden(self, name: str, address: dict[str, str], tmp_path: Path):
         place = Place(tmp_path, "t", fields=FIELDS)
-        index = make_index(name.split(maxsplit=1)[0], VECTORS, "cosine", address, place=place)
+        index = make_index(kind_of(name), VECTORS, "cosine", address, place=place)
         shares = []
         for query, scope in enumerate(SCOPES):
             assert scope is not None
@@ -174,10 +148,10 @@ class TestReal:
             shares += [len(set(found.tolist()) & set(wanted)) / len(wanted)] if wanted else []
         assert np.mean(shares) > 0.9
 
-    @pytest.mark.parametrize("name", REAL)
+    @pytest.mark.parametrize("name", FILTERING)
     def test_a_table_without_fields_is_never_searched_unfiltered(
         self, name: str, address: dict[str, str], tmp_path: Path
     ):
-        index = make_index(name.split(maxsplit=1)[0], VECTORS, "cosine", address, place=Place(tmp_path, "t"))
+        index = make_index(kind_of(name), VECTORS, "cosine", address, place=Place(tmp_path, "t"))
         with pytest.raises(ClqError, match="cannot filter while it searches"):
             index.search(ASKED[0], K, scope=SCOPES[0])

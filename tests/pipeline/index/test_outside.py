@@ -25,8 +25,9 @@ from core.pipeline.index import (
     outside,
     use_index,
 )
-from core.pipeline.index.outside import without_secrets
+from core.pipeline.index.outside import Facts, Found, without_secrets
 from tests.pipeline.corpora import unit_vectors
+from tests.pipeline.engines import kind_of
 
 VECTORS = unit_vectors(600, 32, seed=1)
 QUERIES = unit_vectors(12, 32, seed=2)
@@ -47,6 +48,22 @@ def test_without_its_package_the_error_names_the_command(
         make_index(name, VECTORS, params={"url_env": "SOME_URL"}, place=Place(tmp_path, "t"))
     assert caught.value.do == f"Install it: pip install -r {engine.requirements}"
     assert (Path(__file__).parents[3] / engine.requirements).exists()
+
+
+def test_equal_scores_are_in_the_order_of_the_corpus_whatever_an_engine_returns(tmp_path: Path):
+    class Backwards(ENGINES["lancedb"]):  # type: ignore[misc]  # any will do: nothing is asked of it
+        def _create(self, vectors: Any) -> None: ...
+
+        def _look(self) -> Facts:
+            return Facts(32, 600, None)
+
+        def _nearest(self, query: Any, k: int, text: str) -> Found:
+            return [(9, 0.5), (7, 0.5), (2, 0.1), (8, 0.9), (1, 0.5)]
+
+    index = Backwards.build(Place(tmp_path, "t"), VECTORS, "cosine", index_options("lancedb", {}))
+    found = index.search(QUERIES[0], 4)
+    assert found.passages.tolist() == [8, 1, 7, 9]
+    assert found.scores.tolist() == [0.9, 0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -151,18 +168,6 @@ def test_the_expected_size_grows_with_passages_and_dimensions(name: str):
 # With the extras
 
 
-@pytest.fixture
-def address(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The options that say where an engine is."""
-    engine, _, where = name.partition(" ")
-    pytest.importorskip(ENGINES[engine].engine.package)
-    if where == "folder":
-        return {}
-    monkeypatch.setenv("SOME_URL", request.getfixturevalue(SERVER[engine]))
-    return {"url_env": "SOME_URL"}
-
-
-SERVER = {"pgvector": "postgres", "lancedb": "storage", "redis": "redis_server"}
 REAL = ("pgvector", "lancedb folder", "lancedb storage", "qdrant-edge folder", "milvus folder", "redis")
 everywhere = pytest.mark.parametrize("name", REAL)
 extras = [pytest.mark.extras, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -171,7 +176,7 @@ extras = [pytest.mark.extras, pytest.mark.filterwarnings("ignore::DeprecationWar
 def built(
     name: str, tmp_path: Path, metric: str = "cosine", table: str = "t", **options: Any
 ) -> DatabaseIndex:
-    index = make_index(name.split(maxsplit=1)[0], VECTORS, metric, options, place=Place(tmp_path, table))
+    index = make_index(kind_of(name), VECTORS, metric, options, place=Place(tmp_path, table))
     assert isinstance(index, DatabaseIndex)
     return index
 
@@ -252,7 +257,7 @@ class TestReal:
                 dim=16,
                 **address,
                 table="present",
-                **COLUMNS.get(name.split(maxsplit=1)[0], {}),
+                **COLUMNS.get(kind_of(name), {}),
             )
 
     @everywhere
@@ -271,7 +276,7 @@ class TestReal:
             **address,
             "table": "present",
             "exact": "yes",
-            **COLUMNS.get(name.split(maxsplit=1)[0], {}),
+            **COLUMNS.get(kind_of(name), {}),
         }
         index = used(name, tmp_path, names, **options)
         wanted = make_index("flat", VECTORS[::-1]).search(QUERIES[0], 5)
@@ -328,4 +333,4 @@ COLUMNS = {"pgvector": {"vector": "embedding"}, "lancedb": {"vector": "vector"}}
 
 
 def used(name: str, tmp_path: Path, names: list[str], *, dim: int = 32, **options: Any) -> DatabaseIndex:
-    return use_index(name.split(maxsplit=1)[0], "cosine", options, place=Place(tmp_path, "", names), dim=dim)
+    return use_index(kind_of(name), "cosine", options, place=Place(tmp_path, "", names), dim=dim)

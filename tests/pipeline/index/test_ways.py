@@ -12,8 +12,17 @@ import pytest
 
 from core.errors import InputError
 from core.filters import Filter, Kind, fields_of, parse
-from core.paths import DATA
-from core.pipeline.index import INDEXES, DenseIndex, ann_recall, load_index, make_index, parted
+from core.pipeline import demo, demo_filters
+from core.pipeline.index import (
+    INDEXES,
+    DatabaseIndex,
+    DenseIndex,
+    Place,
+    ann_recall,
+    load_index,
+    make_index,
+    parted,
+)
 from core.pipeline.index.bm25 import Bm25Index, make_bm25
 from core.pipeline.index.partitioned import Partitioned
 from core.pipeline.index.scope import NONE, Scope, Way, filter_way, kept, partition, scopes_of
@@ -22,6 +31,7 @@ from core.pipeline.ranking import Hits, top_k
 from core.providers.base import Purpose
 from core.providers.embed import make_embedder
 from tests.pipeline import cranfield
+from tests.pipeline.engines import FILTERING, kind_of
 
 K = 20
 METRIC = "cosine"
@@ -87,19 +97,27 @@ def of_cranfield() -> Corpus:
 
 
 def of_packages() -> Corpus:
-    """Every question twice, asked by users of two of the three packages."""
-    demo = DATA / "demo"
-    rows = pl.read_parquet(demo / "passages.parquet")
-    files = [demo / "queries.jsonl", demo / "queries-more.jsonl"]
-    texts = [json.loads(line)["text"] for file in files for line in file.read_text().splitlines()]
+    """Every question of the demo twice: with its filter there, and asked by a user of one of the packages."""
+    rows = demo.passages()
+    asked = {
+        each["query_id"]: each["text"]
+        for file in ("queries.jsonl", "queries-more.jsonl")
+        for each in map(json.loads, (demo.DEMO / file).read_text().splitlines())
+    }
+    own = {
+        each["query_id"]: parse(each["filter"])
+        for each in map(json.loads, demo_filters.FILTERS.read_text().splitlines())
+    }
     names = sorted(rows["source"].unique())
-    filters: list[Filter | None] = [parse({"package": names[at % 3]}) for at in range(2 * len(texts))]
-    fields = fields_of([{"package": package} for package in rows["source"]])
-    return Corpus(rows["text"].fill_null("").to_list(), texts * 2, fields, filters)
+    filters = [own.get(query) for query in asked] + [
+        parse({demo_filters.PERMISSION: names[at % len(names)]}) for at in range(len(asked))
+    ]
+    fields = fields_of([dict(demo_filters.known(passage)) for passage in rows["passage_id"]])
+    return Corpus(rows["text"].fill_null("").to_list(), [*asked.values()] * 2, fields, filters)
 
 
 CORPORA = {"cranfield": of_cranfield, "packages": of_packages}
-FIELD = {"cranfield": "tenant", "packages": "package"}
+FIELD = {"cranfield": "tenant", "packages": demo_filters.PERMISSION}
 _MADE: dict[str, Corpus] = {}
 
 
@@ -108,7 +126,7 @@ def named(request: pytest.FixtureRequest) -> str:
     name = str(request.param)
     if name not in _MADE:
         _MADE[name] = CORPORA[name]()
-    assert len(_MADE[name].asked) >= 200
+    assert sum(scope is not None for scope in _MADE[name].scopes) >= 200
     return name
 
 
@@ -145,6 +163,24 @@ def test_every_way_at_exact_settings_is_brute_force(named: str, name: str):
         few = search(index, asked, K, scope=scope, way=Way("post", times=2))
         assert corpus.masks[query][few.passages].all()
         assert set(few.passages) <= set(search(index, asked, 2 * K, scope=None, way=Way(NONE)).passages)
+
+
+@pytest.mark.slow
+@pytest.mark.extras
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", FILTERING)
+def test_every_engine_that_filters_first_is_brute_force(
+    named: str, name: str, address: dict[str, str], tmp_path: Path
+):
+    corpus, place = _MADE[named], Place(tmp_path, "t", fields=_MADE[named].fields)
+    index = make_index(kind_of(name), corpus.vectors, METRIC, {**address, "exact": "yes"}, place=place)
+    for query, scope in enumerate(corpus.scopes):
+        wanted, asked = corpus.exact(query), Asked(corpus.queries[query], corpus.asked[query])
+        found = search(index, asked, K, scope=scope, way=Way("pre"))
+        assert corpus.masks[query][found.passages].all(), query
+        assert same(found, wanted), query
+    assert isinstance(index, DatabaseIndex)
+    index.drop()
 
 
 @pytest.mark.slow

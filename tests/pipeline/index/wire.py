@@ -185,8 +185,10 @@ class ElasticServer(Database):
         told = mapped[field]
         space = told.get("similarity") or told["method"]["space_type"]
         how = {"cosine": "cosine", "cosinesimil": "cosine", "l2": "l2", "l2_norm": "l2"}.get(space, "ip")
-        far = values(how, np.array([d[field] for _, d in documents]), np.array(vector))
-        return matching(only, documents, mapped) * self._score(how, far, whole=whole)
+        held = np.array([field in d for _, d in documents])
+        far = np.zeros(len(documents))
+        far[held] = values(how, np.array([d[field] for _, d in documents if field in d]), np.array(vector))
+        return held * matching(only, documents, mapped) * self._score(how, far, whole=whole)
 
     @staticmethod
     def _score(how: str, far: np.ndarray, *, whole: bool) -> np.ndarray:
