@@ -83,10 +83,11 @@ class Ground:
         It is None if the store does not know by what its passages are parted.
         """
         from core.pipeline.evaluate.steps import FILTERING, NONE  # noqa: PLC0415 - loads the engines, a second
-        from core.pipeline.index.scope import PARTITION, filter_way, partition  # noqa: PLC0415
+        from core.pipeline.index.scope import PARTITION, partition  # noqa: PLC0415
 
         named = str(spec.get(FILTERING, NONE))
-        if filter_way(named).kind != PARTITION:
+        kind, _, by = named.partition(":")
+        if kind != PARTITION:
             return (1,)
         if named not in self._parts:
             access = self.snapshot.access(self.collection_id)
@@ -95,7 +96,7 @@ class Ground:
                 without = pl.DataFrame(height=max(0, self._stored - access.fields.height))
                 fields = pl.concat([access.fields, without], how="diagonal")
                 with suppress(InputError):  # no passage has the field
-                    self._parts[named] = tuple(map(len, partition(fields, filter_way(named).field)))
+                    self._parts[named] = tuple(map(len, partition(fields, by)))
         return self._parts[named] or None
 
     @cached_property
