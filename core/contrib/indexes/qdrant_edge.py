@@ -1,8 +1,9 @@
-"""Qdrant's own engine in this process: HNSW with filters, in a folder, without a server."""
+"""Qdrant's own engine in this process: HNSW with filters and BM25, in a folder, without a server."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
 from core.pipeline.index.only import Only
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered
+from core.pipeline.index.terms import LANGUAGES
 from core.providers.embed import Vectors
 
 _FOLDER = "qdrant-edge"
@@ -20,6 +22,10 @@ _DISTANCES = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
 _BATCH = 10_000
 _LEAST_KB = 1  # Vectors of a graph, as small as the engine allows
 _ROW = 24.0
+DENSE, BM25, RRF = "dense", "bm25", "rrf"
+_TEXT = "text"
+_CONSTANT = 61  # as the engine counts ranks from 0: 1 / (60 + rank from 1)
+_LANGUAGES = tuple(name for name in LANGUAGES if name != "none")
 _OPTIONS = (
     *shared("", id="", vector=""),
     Param(name="m", default=16, low=4, high=512, text="Neighbours per vector."),
@@ -29,6 +35,12 @@ _OPTIONS = (
         name="type", default="float32", choices=("float32", "float16", "int8"),
         text="Numbers; int8: codes beside them, which are looked at first.",
     ),
+    Param(
+        name="search", default=DENSE, choices=(DENSE, BM25, RRF),
+        text="Neighbours of the vector, BM25 by sparse vectors of words, or both merged by the engine.",
+    ),
+    Param(name="text", default=_TEXT, free=True, text="Name of the sparse vectors of words."),
+    Param(name="language", default="english", choices=_LANGUAGES, text="Stop words and stemmer."),
 )  # fmt: skip
 
 
@@ -43,7 +55,7 @@ class QdrantEdge(DatabaseIndex):
     engine = Engine(
         name="qdrant-edge",
         title="Qdrant Edge",
-        text="Qdrant's own engine in this process: HNSW with filters, in a folder.",
+        text="Qdrant's own engine in this process, in a folder: HNSW with filters, BM25, or both merged.",
         options=_OPTIONS,
         package="qdrant_edge",
         requirements="requirements-qdrant-edge.txt",
@@ -75,6 +87,7 @@ class QdrantEdge(DatabaseIndex):
                 quantization_config=codes if options["type"] == "int8" else None,
             ),
             hnsw_config=graph,
+            sparse_vectors=self._sparse_of(edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)),
             optimizers=edge.EdgeOptimizersConfig(indexing_threshold=_LEAST_KB),
             wal_enabled=False,  # it is written once, and may be read by several
         )
@@ -83,16 +96,43 @@ class QdrantEdge(DatabaseIndex):
         for column, kind in indexed(kinds).items() if kinds else ():
             of_field = getattr(edge.PayloadSchemaType, kind.capitalize())
             shard.update(edge.UpdateOperation.create_field_index(column, of_field))
+        words = self._words(len(vectors))
         for start, block in numbered(vectors):
             for first in range(0, len(block), _BATCH):
                 rows = block[first : first + _BATCH].tolist()
                 points = [
-                    edge.Point(at, row, payload_of(fields[at]) if fields else None)
+                    edge.Point(
+                        at,
+                        {"": row, **self._sparse_of(words[at])} if words else row,
+                        payload_of(fields[at]) if fields else None,
+                    )
                     for at, row in enumerate(rows, start + first)
                 ]
                 shard.update(edge.UpdateOperation.upsert_points(points))
         shard.optimize()
         shard.flush()
+
+    def _sparse_of(self, told: Any) -> dict[str, Any]:  # noqa: ANN401 - an optional package
+        """Return what is told of the sparse vectors by their name; nothing where words are not searched."""
+        return {} if self._options["search"] == DENSE else {str(self._options["text"]): told}
+
+    def _bm25(self, **more: float) -> Any:  # noqa: ANN401 - an optional package
+        return self.driver.Bm25(self.driver.Bm25Config(language=self._options["language"], **more))
+
+    @cached_property
+    def _asking(self) -> Any:  # noqa: ANN401 - an optional package
+        return self._bm25()
+
+    def _words(self, count: int) -> Sequence[Any]:
+        """Return the sparse vector of each passage, with the corpus's mean length; [] if none is asked."""
+        if self._options["search"] == DENSE:
+            return []
+        texts = [""] * count if self._place.texts is None else self._place.texts.to_list()
+        # Without regard to lengths, and saturated at 1, a word that occurs n times weighs 2 n / (n + 1).
+        counting = self._bm25(k=1.0, b=0.0)
+        found = (weight / (2 - weight) for text in texts for weight in counting.embed_document(text).values)
+        model = self._bm25(avg_len=max(1.0, sum(found) / max(1, count)))
+        return [model.embed_document(text) for text in texts]
 
     def _drop(self) -> None:
         self._close()
@@ -114,34 +154,43 @@ class QdrantEdge(DatabaseIndex):
         return Facts(len(vector), self._shard.info().points_count, bytes_of(self._at))
 
     def _nearest(self, query: Vectors, k: int, text: str) -> Found:
-        del text
-        return self._asked(query, k, None)
+        return self._asked(query, k, text, None)
 
     def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
         """Search with a filter of the payload."""
-        del text
-        return self._asked(query, k, filter_of(self.driver, only))
+        return self._asked(query, k, text, filter_of(self.driver, only))
 
-    def _asked(self, query: Vectors, k: int, only: Any) -> Found:  # noqa: ANN401 - an optional package
-        edge, name = self.driver, self._id
-        exact = self._options["exact"] == "yes"
-        how = edge.SearchParams(
-            hnsw_ef=max(whole(self._options, "ef_search"), k),
-            exact=exact,
-            quantization=edge.QuantizationSearchParams(ignore=exact),
-        )
-        request = edge.QueryRequest(
-            limit=k,
-            query=edge.Query.Nearest(query.tolist(), self._vector or None),
-            filter=only,
-            params=how,
-            with_payload=[name] if name else None,
-        )
-        sign = -1.0 if self.metric == "l2" else 1.0
+    def _asked(self, query: Vectors, k: int, text: str, only: Any) -> Found:  # noqa: ANN401 - an optional package
+        edge, name, how = self.driver, self._id, self._options["search"]
+        near: dict[str, Any] = {
+            "query": edge.Query.Nearest(query.tolist(), self._vector or None),
+            "params": self._effort(k),
+            "filter": only,
+        }
+        words: dict[str, Any] = {}
+        if how != DENSE:
+            asked = self._asking.embed_query(text)
+            words = {"query": edge.Query.Nearest(asked, str(self._options["text"])), "filter": only}
+        told = {DENSE: near, BM25: words}.get(str(how)) or {
+            "prefetches": [edge.Prefetch(limit=k, **leg) for leg in (near, words)],
+            "query": edge.Fusion.Rrf(_CONSTANT),
+        }
+        request = edge.QueryRequest(limit=k, with_payload=[name] if name else None, **told)
+        sign = -1.0 if self.metric == "l2" and how == DENSE else 1.0
         found = self._shard.query(request)
         return [
             ((point.payload or {}).get(name) if name else point.id, sign * point.score) for point in found
         ]
+
+    def _effort(self, k: int) -> Any:  # noqa: ANN401 - an optional package
+        """Return how much of the graph is looked at."""
+        edge = self.driver
+        exact = self._options["exact"] == "yes"
+        return edge.SearchParams(
+            hnsw_ef=max(whole(self._options, "ef_search"), k),
+            exact=exact,
+            quantization=edge.QuantizationSearchParams(ignore=exact),
+        )
 
     def save(self, path: Path) -> None:
         """Record where the shard is, and close it, so that its folder can be moved."""

@@ -52,6 +52,21 @@ def test_an_exact_search_of_a_database_ranks_as_the_flat_index(
     assert str(tmp_path.parent) not in str(outcome.runs[1].manifest)
 
 
+def test_an_engine_that_searches_words_too_is_measured_beside_its_vectors(tmp_path: Path):
+    pytest.importorskip("qdrant_edge")
+    searches = ("dense", "bm25", "rrf")
+    stacks = [stack("qdrant-edge", search=search, exact="yes") for search in searches]
+    outcome, sunk = run(tmp_path, job(stacks, protocol=protocol(repeats=1)))
+    dense, words, both = (
+        {(query, passage) for query, _, passage, _ in rankings(sunk, each.run_id)} for each in outcome.runs
+    )
+    assert dense != words
+    assert both <= dense | words
+    assert sunk.table("signals").filter(signal="ann_recall").is_empty()
+    sizes = [run.manifest["indexes"]["qdrant-edge"]["bytes"] for run in outcome.runs]
+    assert sizes[0] < sizes[1]
+
+
 def test_a_table_that_is_there_is_measured_without_embedding_the_corpus(
     tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
 ):
