@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import re
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -13,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from core.agents.answers import Answers
 from core.agents.server import make
 from core.agents.writes import Writes
 from core.analysis.workspace.question import Question
 from core.api.store import Results
+from core.cli.app import app
 from core.paths import ROOT
 from core.store import Store
 from tests.stores import HOSTILE, Lab
@@ -291,3 +294,24 @@ def test_writing_is_offered_where_it_is_allowed_and_within_the_budget(store: Pat
         assert {one["workspace"]: one["runs"] for one in spaces} == {"lab": 3, "mine": 2}
 
     served(own, ("--allow-write", "--budget", "1"), ask)
+
+
+@pytest.mark.slow
+def test_the_transcript_of_the_docs_is_what_the_demo_answers(shipped_store: Path, tmp_path: Path):
+    page, _, shown = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8").partition("```text\n")
+    (command,) = re.findall(r"^python -m core (page .*)$", page, re.MULTILINE)
+    assert CliRunner().invoke(app, ["--store", str(shipped_store), *command.split()]).exit_code == 0
+    server = make(Answers(Results(Store.open(shipped_store)), tmp_path))
+    types = importlib.import_module("mcp.types")
+    calls = re.findall(r"→ (\w+) (\{.*?\})\n← (.*?)(?=→|```)", shown, re.DOTALL)
+    assert len(calls) == shown.count("→") == 4
+    for tool, given, answer in calls:
+        params = types.CallToolRequestParams(name=tool, arguments=json.loads(given))
+        asked = server._handle_call_tool(None, params)
+        done = awaited(lambda asked=asked: asked)
+        said = done.structured_content
+        text = done.content[0].text if said is None else json.dumps(said, ensure_ascii=False)
+        words = " ".join(answer.split())
+        parts = [words.removeprefix("error: ")] if said is None else re.findall(r'"[^"]+"(?:: [\d.]+)?', words)
+        for part in parts:
+            assert part.removeprefix('"… ').strip('"') in text, part
