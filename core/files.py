@@ -69,6 +69,20 @@ def write_out(path: Path, text: str) -> int:
         raise unwritable(path, error) from None
 
 
+def try_out(path: Path) -> None:
+    """Refuse a file that cannot be written, before work is spent on what it is to hold.
+
+    Raises:
+        InputError: As of `write_out`; nothing was written.
+    """
+    draft = path.with_name(f".{path.name}.{token_hex(4)}")
+    try:
+        draft.touch()
+        draft.unlink()
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
 def unwritable(path: Path, error: OSError) -> ClqError:
     """Say in a sentence why a path that somebody named cannot be written."""
     if not path.parent.exists():

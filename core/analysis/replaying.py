@@ -26,6 +26,7 @@ from core.decide.switching import Gain, gains
 from core.metrics import Measure
 from core.pipeline.index.kinds import steady
 from core.pipeline.ranking.replay import Legs, fused, grid
+from core.records import canonical_json
 from core.stats.intervals import Labels
 
 REPEATS = 10
@@ -133,20 +134,24 @@ def _pairs(view: View) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def _legs(view: View) -> dict[str, list[dict[str, Any]]]:
-    """Return the stacks that search once and whose ranking is whole, by the run that stored it deepest."""
+    """Return the stacks that search once and whose ranking is whole, by the run that stored it deepest.
+
+    A stack that was measured on several machines, or at several K that nothing reads, is one leg.
+    """
     rows = view.table.filter("has_rankings", pl.col("quality").is_not_null())
     deepest = furthest(view.snapshot, rows["run_id"].to_list(), view.scope.golden_set_id)
     runs = view.snapshot.runs(view.scope.collection_id).select("run_id", "spec", "manifest")
     stored = {run_id: (json.loads(spec), json.loads(manifest)) for run_id, spec, manifest in runs.iter_rows()}
-    found: dict[str, list[dict[str, Any]]] = {"sparse": [], "dense": []}
-    for row in rows.iter_rows(named=True):
-        run_id = deepest.get(row["run_id"], row["run_id"])
+    found: dict[str, dict[str, dict[str, Any]]] = {"sparse": {}, "dense": {}}
+    deep = [(row, deepest.get(row["run_id"], row["run_id"])) for row in rows.iter_rows(named=True)]
+    for row, run_id in sorted(deep, key=lambda each: each[0]["run_id"] != each[1]):  # under its own name
         spec, manifest = stored[run_id]
         whole = spec.get("reranker") == "none" and not any(spec.get(key) for key in ("cut", NEAR_COPIES))
         if whole and spec.get("mode") in found and spec.get("candidates") and spec.keys() <= KEYS.keys():
             corpus = (manifest.get("corpus") or {}).get("indexed")
-            found[spec["mode"]].append({**row, "run_id": run_id, "spec": spec, "corpus": corpus})
-    return found
+            leg = {**row, "run_id": run_id, "spec": spec, "corpus": corpus}
+            found[spec["mode"]].setdefault(canonical_json({**spec, "name": None}), leg)
+    return {mode: list(legs.values()) for mode, legs in found.items()}
 
 
 def _rest(spec: Spec) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from core.analysis.scoring_table import Over, score_table
 from core.analysis.workspace.choices import wanted
-from core.analysis.workspace.resolve import golden_set_of, quality_of
+from core.analysis.workspace.resolve import golden_set_of, longest_of, quality_of
 from core.metrics import split_list
 from core.store import Snapshot
 
@@ -27,7 +27,7 @@ def score_stored(
 
     Args:
         runs: Rows of `Snapshot.runs`, of any collections.
-        measures: With cutoffs, separated by commas: "RA-nWG@10,N-Recall4+@30".
+        measures: With cutoffs, separated by commas: "RA-nWG@10,N-Recall4+@30"; those of sets need none.
         golden_set: The judgements; None = the only one of each collection.
         per_query: A row per query instead of the mean.
         over: Which judged queries count, see `score_table`.
@@ -36,7 +36,7 @@ def score_stored(
     Returns:
         As `score_table`; an empty frame without runs.
     """
-    asked = [quality_of(part) for part in split_list(measures)]
+    asked = [quality_of(part, lambda: longest_of(snapshot, runs)) for part in split_list(measures)]
     computed, reported = wanted(asked, snapshot, runs["run_id"].to_list())
     parts = [
         score_table(

@@ -72,7 +72,7 @@ class Workspace(Shown):
         """Score its runs.
 
         Args:
-            measures: With cutoffs: "RA-nWG@10, nDCG@10", or a list of them.
+            measures: With cutoffs: "RA-nWG@10, nDCG@10", or a list of them; "set_recall" needs none.
             runs: Ids or labels; None = all.
             per_query: A row per query instead of the mean.
 

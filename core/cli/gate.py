@@ -139,6 +139,7 @@ def run(
 
     files = gate_files.Files(record.name, dashboard, junit, markdown, json_)
     try:
+        files.try_out()
         held = compared(
             ctx, record, question, share=share, least_pgs=least_pgs, waive=waive or (),
             results=results or (), into=into,

@@ -16,15 +16,16 @@ from core.analysis.scoring_files import in_parts, score_files, write_parquet
 from core.analysis.scoring_stored import score_stored
 from core.analysis.scoring_table import Over
 from core.analysis.workspace.choices import as_reported, only_reported
-from core.analysis.workspace.resolve import golden_set_of
+from core.analysis.workspace.resolve import golden_set_of, longest
 from core.analysis.workspace.scope import resolve_runs
 from core.cli.base import Context, complain, require_collection
 from core.cli.context import CollectionOption, Format, FormatOption, RunsOption, emit
 from core.errors import InputError
-from core.importers import Options, load
+from core.importers import Import, Options, load
 from core.importers.read.ordering import TieOrder
 from core.metrics import Measure, parse_list, understood
 from core.store import Snapshot
+from core.tables import frame
 from core.views.measures.words import explained, measure_table
 
 _LISTED = ("measure", "says", "formula", "parameters", "range", "better")
@@ -63,7 +64,8 @@ def run(
     measures: Annotated[
         str,
         typer.Option(
-            help='Measures with cutoffs, for example "RA-nWG@10,N-Recall4+@30,PROC[RA-nWG]@10".',
+            help='Measures with cutoffs, for example "RA-nWG@10,N-Recall4+@30,PROC[RA-nWG]@10"; set_recall '
+            "counts all that is ranked.",
             show_default=False,
         ),
     ],
@@ -110,7 +112,7 @@ def run(
                 _tell(note)
         table = score_files(
             loaded,
-            parse_list(measures),
+            parse_list(measures, lambda: longest(_rankings(loaded))),
             golden_set_id=golden_set,
             per_query=per_query,
             over=queries,
@@ -147,6 +149,11 @@ _OF_FILES = ("--qrels", "--grades", "--tie-order")
 
 def _tell(words: str) -> None:
     complain(f"note: {words}")
+
+
+def _rankings(loaded: Import) -> pl.DataFrame:
+    found = loaded.frames.get("rankings")
+    return frame("rankings", []) if found is None else found.lazy().collect()
 
 
 def _written(

@@ -141,6 +141,7 @@ P = _measure(
     name="P",
     text="Precision: share of the first K slots that hold a relevant passage.",
     formula="#{Top(K): relevant} / K",
+    differs="set_P divides by the length of a ranking that is shorter than K; here by K.",
 )
 R = _measure(
     _recall,

@@ -6,7 +6,7 @@ It lists every measure that the product knows. A new one is its file, its cases 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -92,6 +92,8 @@ _SPELLED = {
     "setp": "P",
     "setf": "F1",
 }
+_OF_SETS = ("setrecall", "setp", "setf")
+"""Measures of trec_eval that have no cutoff: they count all that a run returns."""
 _NEAR = {
     "rprec": ("P", "R"),
     "bpref": ("infAP", "AP"),
@@ -268,8 +270,12 @@ def translated(text: str) -> Measure | None:
     return Measure(known[bare], int(match["k"]) if match["k"] else None)
 
 
-def understood(text: str) -> Measure:
+def understood(text: str, longest: Callable[[], int] | None = None) -> Measure:
     """Read one measure in the notation used here, or by its name in trec_eval, pytrec_eval and ranx.
+
+    Args:
+        text: One measure.
+        longest: Returns the length of the longest ranking: the cutoff of a measure of sets (``set_recall``).
 
     Raises:
         UnknownNameError: If the name or a parameter is not declared.
@@ -279,11 +285,11 @@ def understood(text: str) -> Measure:
         return Measure.parse(text)
     except (InputError, UnknownNameError):
         if measure := translated(text):
-            return measure
+            return measure.at(longest()) if longest and _bare(text) in _OF_SETS else measure
         raise
 
 
-def parse_list(text: str) -> tuple[Measure, ...]:
+def parse_list(text: str, longest: Callable[[], int] | None = None) -> tuple[Measure, ...]:
     """Read measures separated by commas, as `understood`; commas within parentheses do not separate.
 
     Returns:
@@ -293,7 +299,7 @@ def parse_list(text: str) -> tuple[Measure, ...]:
         UnknownNameError: If a name or a parameter is not declared.
         InputError: If a part is empty or not a measure.
     """
-    return tuple(dict.fromkeys(understood(part) for part in split_list(text)))
+    return tuple(dict.fromkeys(understood(part, longest) for part in split_list(text)))
 
 
 def split_list(text: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 from core.bidi import escaped, strip_bidi_controls
 from core.decide.selection import DECIDED_BY
 from core.errors import ClqError, NothingKnownError, refusal
-from core.files import write_out
+from core.files import try_out, write_out
 from core.records import JsonMap
 from core.report.files import pinned_link
 from core.report.gate import Held
@@ -63,6 +63,12 @@ class Files:
     junit: Path | None = None
     markdown: Path | None = None
     json: Path | None = None
+
+    def try_out(self) -> None:
+        """Refuse a file that cannot be written, before anything is computed."""
+        for path in (self.junit, self.markdown, self.json):
+            if path is not None:
+                try_out(path)
 
     def write(self, held: Held) -> JsonMap:
         """Write what a gate found; return it as plain data."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError, StoreVersionError
-from core.files import replacing, sync
+from core.files import replacing, sync, unwritable
 from core.store.engine import ENGINE, Catalogue, as_store_error
 from core.store.layout import RESTORE, Layout, copy_catalogue, remove, sealed
 from core.store.read import codes
@@ -178,13 +178,18 @@ def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | Non
         target: An empty or new folder, or an earlier backup of the same store.
 
     Raises:
-        StoreError: If the target holds something else, or cannot be written.
+        StoreError: If the target holds something else, or the disk refuses.
+        InputError: If the target cannot be made.
         StoreDamagedError: If the store is damaged.
     """
     copy = Store.open(target)
     if copy.path.resolve() == store.path.resolve():
         problem = "A store is not a backup of itself."
         raise StoreError(problem, where=str(copy.path), do="Name another folder.")
+    try:
+        copy.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(copy.path, error) from None
     with (
         copy.locked("backup", on_wait=on_wait) as layout,
         as_store_error("copying", copy.path, "The copy is unchanged."),

@@ -312,6 +312,8 @@ def test_the_transcript_of_the_docs_is_what_the_demo_answers(shipped_store: Path
         said = done.structured_content
         text = done.content[0].text if said is None else json.dumps(said, ensure_ascii=False)
         words = " ".join(answer.split())
-        parts = [words.removeprefix("error: ")] if said is None else re.findall(r'"[^"]+"(?:: [\d.]+)?', words)
+        parts = (
+            [words.removeprefix("error: ")] if said is None else re.findall(r'"[^"]+"(?:: [\d.]+)?', words)
+        )
         for part in parts:
             assert part.removeprefix('"… ').strip('"') in text, part

@@ -21,31 +21,15 @@ from core.decide.switching import WEEKS_PER_MONTH, Terms, needed, total
 from core.pipeline.sweep.scale import index_at
 from core.records import Batch
 from core.tables import frame
+from tests.analysis.two_models import EXAMPLE, LARGE, QUERIES, SMALL, two_models
 from tests.stores import Lab, add
 from tests.views.made import BOOK
-
-QUERIES = [f"q{number:02}" for number in range(40)]
-SPEC = {"mode": "dense", "dim": 1024, "index": "flat", "candidates": 10, "reranker": "none"}
-SMALL, LARGE = ({**SPEC, "embedder": name} for name in ("voyage-3.5-lite", "voyage-3.5"))
-EXAMPLE = Terms(
-    queries_per_month=1_000_000,
-    weeks_both=4,
-    engineering_days=5,
-    usd_per_day=600,
-    evaluation_usd=40,
-    passages=2_000_000,
-    tokens_per_passage=250,
-)
 
 
 @pytest.fixture(scope="module")
 def view(tmp_path_factory: pytest.TempPathFactory) -> View:
     """A small model that finds half of the answers, and a large one that finds all."""
-    made = Lab().judge({query: {"good": 5, "bad": 1} for query in QUERIES})
-    hits = {query: ["good"] if number % 2 else ["bad"] for number, query in enumerate(QUERIES)}
-    for name, spec, final in (("small", SMALL, hits), ("large", LARGE, {key: ["good"] for key in QUERIES})):
-        made.run(name, final=final, spec=spec, usage=[("embed", spec["embedder"], "input_tokens", 20.0)])
-    snapshot = made.write(tmp_path_factory.mktemp("s") / "s").read()
+    snapshot = two_models().write(tmp_path_factory.mktemp("s") / "s").read()
     return resolve(Question(incumbent="small", move=EXAMPLE.said()), snapshot, BOOK)
 
 

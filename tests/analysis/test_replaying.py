@@ -127,6 +127,15 @@ def deep(folder: Path, legs: Mapping[str, tuple[dict[str, Any], int]]) -> View:
     return resolve(Question(incumbent="now", together=True), made.write(folder / "s").read(), BOOK)
 
 
+def test_a_stack_of_two_machines_is_replayed_once(tmp_path: Path):
+    legs = {"sparse": (SPARSE, 20), "dense": (DENSE, 20)}
+    again = {f"{name} elsewhere": leg for name, leg in legs.items()}
+    once, twice = deep(tmp_path / "one", legs), deep(tmp_path / "two", {**legs, **again})
+    assert twice.table.height == once.table.height + 2
+    assert len(replays(once)) == len(replays(twice)) == 1
+    assert replays(twice)[0].name == replays(once)[0].name
+
+
 def test_command_and_library_say_the_same(shipped_store: Path, docs: View):
     words = ("switch", "--collection", "docs-search", "--incumbent", "BM25 ⊕ MiniLM")
     said = CliRunner().invoke(app, ["--store", str(shipped_store), *words, "--format", "json"])

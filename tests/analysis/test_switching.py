@@ -25,32 +25,24 @@ from core.views.what_if.changing import questions
 from core.views.what_if.ending import deadlines
 from core.views.what_if.moving import steps
 from core.views.words.near import broken, near_rows, promising_rows, way_in
+from tests.analysis.two_models import (
+    EVERY,
+    EXAMPLE,
+    HALF,
+    LARGE,
+    QUERIES,
+    SMALL,
+    judged,
+    two_models,
+)
 from tests.stores import Lab
 from tests.views.made import BOOK
-
-QUERIES = [f"q{number:02}" for number in range(40)]
-DENSE = {"mode": "dense", "dim": 1024, "index": "flat", "candidates": 10, "reranker": "none"}
-SMALL, LARGE = ({**DENSE, "embedder": name} for name in ("voyage-3.5-lite", "voyage-3.5"))
-EXAMPLE = Terms(
-    queries_per_month=1_000_000,
-    weeks_both=4,
-    engineering_days=5,
-    usd_per_day=600,
-    evaluation_usd=40,
-    passages=2_000_000,
-    tokens_per_passage=250,
-)
 
 
 @pytest.fixture(scope="module")
 def view(tmp_path_factory: pytest.TempPathFactory) -> View:
     """A small model that finds half of the answers, a large one that finds all, and a table's figures."""
-    made = Lab().judge({query: {"good": 5, "bad": 1} for query in QUERIES})
-    hits = {query: ["good"] if number % 2 else ["bad"] for number, query in enumerate(QUERIES)}
-    usage = [("embed", "voyage-3.5-lite", "input_tokens", 20.0)]
-    made.run("small", final=hits, spec=SMALL, usage=usage)
-    usage = [("embed", "voyage-3.5", "input_tokens", 20.0)]
-    made.run("large", final={key: ["good"] for key in QUERIES}, spec=LARGE, usage=usage)
+    made = two_models()
     figures = [{"measure": "RA-nWG", "k": 10, "stage": None, "value": 0.1, "n": 40}]
     made.run("told", figures=figures)
     snapshot = made.write(tmp_path_factory.mktemp("s") / "s").read()
@@ -77,10 +69,7 @@ def test_the_worked_example(view: View):
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store in which the small model is marked as the one that runs today."""
-    made = Lab().judge({query: {"good": 5, "bad": 1} for query in QUERIES})
-    hits = {query: ["good"] if number % 2 else ["bad"] for number, query in enumerate(QUERIES)}
-    made.run("small", final=hits, spec=SMALL)
-    made.run("large", final={key: ["good"] for key in QUERIES}, spec=LARGE)
+    made = judged().run("small", final=HALF, spec=SMALL).run("large", final=EVERY, spec=LARGE)
     path = tmp_path_factory.mktemp("marked") / "s"
     made.write(path)
     call(path, "incumbent", "small")
@@ -173,9 +162,7 @@ def test_a_stack_alone_has_nothing_to_switch_to(tmp_path: Path):
 
 @pytest.mark.slow
 def test_a_decision_to_stay_holds_until_the_rule_says_switch_or_the_stack_is_gone(tmp_path: Path):
-    hits = {query: ["good"] if number % 2 else ["bad"] for number, query in enumerate(QUERIES)}
-    made = Lab().judge({query: {"good": 5, "bad": 1} for query in QUERIES})
-    made.run("small", final=hits, spec=SMALL)
+    made = judged().run("small", final=HALF, spec=SMALL)
     bad = {query: ["bad"] for query in QUERIES}
     made.run("bm25", final=bad, spec={"mode": "sparse", "sparse": "bm25"})
     path = tmp_path / "s"
@@ -194,7 +181,7 @@ def test_a_decision_to_stay_holds_until_the_rule_says_switch_or_the_stack_is_gon
     (tmp_path / "old.json").write_text(json.dumps(old))
     assert space.gate(tmp_path / "old.json").findings["check"].to_list() == ["retires"]
 
-    made.run("large", final={key: ["good"] for key in QUERIES}, spec=LARGE).write(path)
+    made.run("large", final=EVERY, spec=LARGE).write(path)
     later = space.gate(tmp_path / "r.json")
     assert later.findings["check"].to_list() == ["switch"]
     failed = CliRunner().invoke(app, ["--store", str(path), "gate", str(tmp_path / "r.json")])

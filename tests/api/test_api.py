@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import core as clq
 from core.analysis.workspace.question import Question
+from core.analysis.workspace.scope import Quality
 from core.api.options import Asked
 from core.cli.app import app
 from core.errors import ClqError, InputError, UnknownNameError
@@ -131,6 +132,15 @@ def test_it_scores_as_the_command_does(demo: clq.Workspace, demo_store: Path):
     assert rows.drop("run_id").to_dicts() == printed(demo_store, "score", *words)
     per_query = demo.score("RA-nWG@10", runs=["BM25, K = 10"], per_query=True)
     assert per_query.height == rows["n"][0]
+
+
+def test_measures_of_sets_need_no_cutoff(demo: clq.Workspace, demo_store: Path):
+    rows = demo.score("set_recall, set_P")
+    assert rows.select("measure", "k").unique().sort("measure").rows() == [("P@50", 50), ("R@50", 50)]
+    assert rows.drop("run_id").to_dicts() == printed(
+        demo_store, "score", "--measures", "set_recall,set_P", "--collection", "python-docs"
+    )
+    assert demo.decide(measure="set_recall").view.quality == Quality("R", 50)
 
 
 @pytest.mark.slow

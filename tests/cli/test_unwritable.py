@@ -61,6 +61,22 @@ def test_a_gate_writes_the_files_that_can_be_written(tmp_path, before):
     assert '"cause": "refused"' in (tmp_path / "gate.json").read_text()
 
 
+@pytest.mark.parametrize("option", ["--junit", "--markdown", "--json"])
+def test_a_gate_refuses_its_files_before_it_computes(monkeypatch, before, option):
+    monkeypatch.setattr("core.cli.gate.compared", lambda *_, **__: pytest.fail("It computes."))
+    done = call(before / "store", "gate", before / "r.json", option, "/proc/x.xml")
+    assert (done.exit_code, type(done.exception)) == (1, SystemExit)
+    assert "error: /proc/x.xml: It cannot be written" in done.stderr
+
+
+@pytest.mark.parametrize("folder", ["/proc/x", "/dev/null/x"])
+def test_a_backup_that_cannot_be_written_names_the_target(before, folder):
+    done = call(before / "store", "store", "backup", folder)
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"error: {folder}: It cannot be written: ")
+    assert "doctor" not in done.stderr
+
+
 def test_python_says_it_in_one_sentence_too(before):
     decision = clq.open(before / "store").decide(measure="RR@10")
     for write in (decision.record, decision.page("decision").save):

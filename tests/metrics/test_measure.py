@@ -205,3 +205,13 @@ def test_measures_of_trec_eval_are_understood_or_the_nearest_is_named(name, said
         return
     with pytest.raises(ClqError, match=re.escape(said)):
         understood(name)
+
+
+def test_a_measure_of_sets_counts_the_longest_ranking():
+    assert list(map(str, parse_list("set_recall,set_F,P_5,R@3", lambda: 30))) == [
+        "R@30",
+        "F1@30",
+        "P@5",
+        "R@3",
+    ]
+    assert [measure.k for measure in parse_list("set_recall,recall", lambda: 30)] == [30, None]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from core.analysis.cache import cached
@@ -24,6 +25,7 @@ from core.decide.rules import Constraints
 from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError, nearest
 from core.metrics import REGISTRY, Measure, understood
+from core.metrics.measure import MAX_K
 from core.number_format import cost_unit
 from core.prices import PriceBook
 from core.records import Origin
@@ -152,7 +154,12 @@ def _measured(question: Question, snapshot: Snapshot, scope: Scope | None) -> tu
     answering = Answering(
         as_word(question.reader), as_word(question.scorer), question.cost_per, question.correct_from
     )
-    quality = quality_of(question.measure) if question.measure else choices(snapshot, scope).quality
+    if question.measure:
+        quality = quality_of(
+            question.measure, lambda: longest_of(snapshot, snapshot.runs(scope.collection_id))
+        )
+    else:
+        quality = choices(snapshot, scope).quality
     quality, answering = agreed(as_known(quality, snapshot, scope), answering)
     return replace(scope, answering=answering, cutoff=quality.k), quality
 
@@ -228,13 +235,25 @@ def _chosen(question: Question, quality: Quality) -> Choices:
     return Choices(wanted, as_they_are=question.together)
 
 
-def quality_of(text: str) -> Quality:
+def longest(rankings: pl.DataFrame) -> int:
+    """Return the length of the longest final ranking, at least 1 and at most `MAX_K`."""
+    ranks = rankings.filter(stage="final")["rank"].to_numpy()
+    return int(np.clip(ranks.max(initial=1), 1, MAX_K))
+
+
+def longest_of(snapshot: Snapshot, runs: pl.DataFrame) -> int:
+    """Return the length of the longest ranking of stored runs."""
+    return longest(snapshot.rankings(runs["run_id"].to_list(), stage="final"))
+
+
+def quality_of(text: str, longest: Callable[[], int] | None = None) -> Quality:
     """Return the measure and cutoff in a user's text.
 
-    A measure that the product cannot compute is read as reported; ``ndcg_cut_10`` is nDCG@10.
+    A measure that the product cannot compute is read as reported; ``ndcg_cut_10`` is nDCG@10. `longest` is
+    that of `core.metrics.understood`.
     """
     try:
-        measure = understood(text) if "@" not in text else Measure.parse(text)
+        measure = understood(text, longest) if "@" not in text else Measure.parse(text)
     except (InputError, UnknownNameError):
         bare, _, cutoff = text.strip().rpartition("@")
         # A table may call its measure anything, also with brackets; parameters are those of our own measures.
