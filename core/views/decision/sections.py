@@ -233,7 +233,7 @@ def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
             "low": other.low,
             "high": other.high,
             "p_within_delta": other.p_within_delta,
-            "saves": words.savings(other, dollars),
+            "saves": words.savings(other, dollars).removeprefix("saves "),
             "in_words": words.price_words(other, dollars),
         }
         for other, twins in view.sure.offered[:most]

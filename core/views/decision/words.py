@@ -49,7 +49,7 @@ _NO_QUALITY = (
 )
 
 
-_NEITHER = "The first has the highest estimate; the second costs far less and may match it."
+_NEITHER = "The first has the highest estimate; the second may match it for far less."
 
 
 @dataclass(frozen=True)
