@@ -264,7 +264,7 @@ _EVERY = (
     signed("gain_of", "gain", "Of quality over the chosen stack."),
     share(
         "p_within_delta",
-        "as good",
+        "as good as chosen",
         "Share of resamples in which it is no more than the indifference zone worse.",
     ),
     text("saves", width=230),

@@ -275,6 +275,6 @@ def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: 
     held = noisy_rows(table, noisy).filter(run_id=chosen).row(0, named=True)
     both = count(noisy.passages, "passage")
     return (
-        f"With grades as by {noisy.golden_set_id}, {quality.name} is {as_written(held)}. "
+        f"With the doubts of {noisy.golden_set_id} simulated, {quality.name} is {as_written(held)}. "
         f"Estimated from {both} that two judges graded{'' if noisy.fair else '; these may not be typical'}."
     )

@@ -48,11 +48,11 @@ def by_p95(view: View) -> str:
 
 
 def slow_words(late: Mapping[str, Any] | None) -> str:
-    """Format a p95 with its interval: ``p95 17.7 ms [16.1 ms, 24.0 ms]``; "" if it is unknown."""
+    """Format a p95: ``p95 17.7 ms [16.1 ms, 24.0 ms]``, ``p95 297 ms (no interval)``, "" if unknown."""
     if late is None or late["ms"] is None:
         return ""
     ends = [late[end] for end in ("low", "high") if late[end] is not None]
-    spread = f" [{', '.join(text.ms(end) for end in ends)}]" if ends else ""
+    spread = f" [{', '.join(text.ms(end) for end in ends)}]" if ends else " (no interval)"
     return f"p95 {text.ms(late['ms'])}{spread}"
 
 

@@ -14,7 +14,7 @@ from core.views.words.advice import first_step
 SHIP, SO_FAR, TAKEN, NONE = "ship", "best so far", "taken by hand", "none"
 LIKELY = 0.5
 """Probability of good selection below which nothing is shipped."""
-BAR = f"“Ship” is said from a confidence of {LIKELY:.0%} on, with nothing to do first.".replace("%", " %")
+BAR = f"“Ship” needs {100 * LIKELY:.0f} % confidence, nothing to do first and no far lighter equal."
 """The bar in words."""
 
 
