@@ -60,8 +60,6 @@ BEST_STACK = "the best as usual"
 NOT_BY_QUERIES = "More queries cannot show that: their first passages would be as unjudged."
 ASSUMED_USD = 0.01  # per judgement, if nobody sets a price
 _SAME = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
-SLACK = 0.005  # Rounding of shares that are added up
-BEST_TOGETHER = "Stacks with equal results are best together: these shares add up to over 100 %."
 SAME_CHANCES = (*_SAME, "p_best", "p_again", "p_feasible", "p_frontier", "p_sla")
 SAME_GAP = (*_SAME, "d_quality", "d_low", "d_high")  # What stacks merged into one row have in common
 
@@ -96,8 +94,8 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
     grouped = merged(rows, ours, identical(rows, SAME_CHANCES))
     if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
         yield Chart(figure, "chances", sentence)
-    if (grouped["p_best"].sum() or 0) > 1 + SLACK:
-        yield Text(BEST_TOGETHER, "caption")
+    if said := words.best_together(grouped["p_best"]):
+        yield Text(said, "caption")
     yield Table(
         grouped,
         cols.Rows(

@@ -27,6 +27,8 @@ from core.views.words.choice import limits
 from core.views.words.facts import if_judged
 
 Card = tuple[str, str, str]  # A number of the answer: label, value and its basis
+BEST_TOGETHER = "Stacks with equal results are best together: these shares add up to over 100 %."
+SLACK = 0.005  # Rounding of shares that are added up
 CALM = 0.05  # A probability below this is called small
 DRAWN = " drawn towards the mean of all stacks"
 _LIKELY = 0.05  # A stack to add that beats the choice less often than this is no proposal
@@ -44,6 +46,11 @@ def held(view: View) -> str:
     if sure.pgs is None:
         return f"How sure {name} is, is unknown: {sure.unknown}."
     return f"{name} is {good_enough(decision)} in {text.percent(sure.pgs)} of resamples."
+
+
+def best_together(best: pl.Series) -> str:
+    """Say that shares of being the best add up to more than one, as equal stacks are best together."""
+    return BEST_TOGETHER if float(best.sum() or 0) > 1 + SLACK else ""
 
 
 def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None]) -> list[Card]:

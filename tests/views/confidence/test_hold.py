@@ -52,6 +52,14 @@ def test_what_ties_with_the_best_is_what_the_decision_ties_with_its_paired_diffe
     assert tied["d_quality"].to_list() == tied["d_low"].to_list() == [0.0, 0.0]
 
 
+def test_shares_of_equal_stacks_are_said_to_add_up_to_more_than_all():
+    _, chances, _ = found()
+    assert chances["p_best"].sum() > 1.9, "twins win each resample together"
+    assert words.best_together(chances["p_best"]) == words.BEST_TOGETHER
+    assert words.best_together(chances["p_best"][1:]) == ""
+    assert words.best_together(pl.Series([None], dtype=pl.Float64)) == ""
+
+
 def test_what_is_surely_within_the_zone_ties_and_the_cheapest_of_them_ships():
     view, _, tied = found(delta=0.025)
     assert view.table["name"][view.decision.chosen] == "little worse"
