@@ -119,6 +119,21 @@ def read_job(
     return job, [*problems, *(Problem("collection", note, "", Severity.WARNING) for note in notes), *lost]
 
 
+def _same_filters(stored: pl.DataFrame | None, given: pl.DataFrame) -> None:
+    """Refuse filters of questions that have others in the store."""
+    if stored is None or stored.is_empty():
+        return
+    both = given.join(stored, on="query_id", suffix="_stored").filter(
+        pl.col("filter") != pl.col("filter_stored")
+    )
+    if both.height:
+        query, own, other = both.select("query_id", "filter", "filter_stored").row(0)
+        found = f"{shown(query, 40)} has the filter {shown(other, 60)} in the store, not {shown(own, 60)}."
+        raise InputError(
+            found, where="filters", do="Keep the stored filters, or name the files of the collection."
+        )
+
+
 def protocol(latency: Latency) -> Protocol:
     """Return the measurement protocol, for the runner."""
     return Protocol(
@@ -145,6 +160,7 @@ class _Material:
     ) -> None:
         self._spec, self._stacks, self._whole, self._frames = spec, stacks, whole, _frames(whole)
         self._read = documents
+        self._given: dict[str, pl.DataFrame] = {}  # filters and permissions of this specification
         (self.collection,) = whole.collections[:1]
         chunkers = [stack.spec.get("chunker") for stack in stacks]
         self._uncut = not all(chunkers)  # whether some stacks search the collection's own passages
@@ -190,21 +206,17 @@ class _Material:
         """Return the filters of the questions, or None if they have none.
 
         Raises:
-            InputError: If the collection is stored, whose filters and permissions the store has.
+            InputError: If a column is named and the questions are in no file.
             UnknownNameError: If a permission is a field of no passage.
         """
         asked = self._spec.filters
-        if (asked.column and self._spec.queries.path is None) or (
-            asked.permission and self._spec.collection.stored is not None
-        ):
-            found = (
-                "Filters are made of columns of a file of questions, permissions of a collection in files."
-            )
-            do = "Name both as paths, or import the filters, and mark permissions on page Library."
+        if asked.column and self._spec.queries.path is None:
+            found = "Filters are made of columns of a file of questions, and none is named."
+            do = 'Name it: queries = "questions.csv", or import the filters of the questions.'
             raise InputError(found, where="filters", do=do)
         if asked.permission:
             own = marked(self._frames, asked.permission, self.collection.collection_id)
-            self._frames["fields"] = own
+            self._frames["fields"] = self._given["fields"] = own
         return filters_of(self._frames, queries)
 
     def filtered(self, corpora: Mapping[str | None, Corpus], filters: Filters) -> dict[str | None, Corpus]:
@@ -222,7 +234,7 @@ class _Material:
         return named(queries, self._frames.get("passages"))
 
     def setup(self, golden: Batch, queries: pl.DataFrame) -> Batch:
-        """Return the records that must be in the store before the results, except stored collections."""
+        """Return the records to store before the results; of a stored collection those that are new."""
         collections = [chunked.collection for chunked in self.cut]
         parts = {
             "passages": [chunked.passages for chunked in self.cut],
@@ -234,6 +246,8 @@ class _Material:
             known = self._frames.get("queries", queries.clear())  # also those that a draw left out
             parts["queries"] = [known, queries.join(known, on="query_id", how="anti").select(known.columns)]
             parts |= {name: [self._frames[name]] for name in FILTERED if name in self._frames}
+        else:
+            parts |= {name: [rows] for name, rows in self._given.items()}
         frames = {name: pl.concat(tables) for name, tables in parts.items() if tables}
         return Batch(
             collections=tuple(collections), golden_sets=golden.golden_sets, frames={**frames, **golden.frames}
@@ -256,7 +270,9 @@ class _Material:
             where = (source.path, self.collection.collection_id, source.columns)
             queries = read_queries(*where)
             filters = read_filters(*where, equal=self._spec.filters.column)
-            self._frames |= {} if filters is None else {"query_filters": filters}
+            if filters is not None:
+                _same_filters(self._frames.get("query_filters"), filters)
+                self._frames["query_filters"] = self._given["query_filters"] = filters
         elif (known := self._frames.get("queries")) is not None and known.height:
             queries = known
         else:

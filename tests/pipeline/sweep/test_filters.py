@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from core.analysis.export import StoreShelf
 from core.errors import ClqError
+from core.importers import Options, load
 from core.pipeline.evaluate import Job
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job
+from core.store import Store
+from tests.stores import add
 
 SPEC = """
 collection = "docs/"
@@ -99,3 +104,30 @@ def test_without_filters_folders_change_nothing(tmp_path: Path):
     assert not said
     assert not any("filtering" in stack.spec for stack in job.stacks)
     assert isinstance(job.queries, pl.DataFrame)
+
+
+def test_columns_ask_about_the_metadata_of_a_stored_collection(tmp_path: Path):
+    (tmp_path / "shop").mkdir()
+    lines = [
+        {"_id": f"p-{name}", "text": "how long", "metadata": {"folder": name}} for name in ("sales", "legal")
+    ]
+    (tmp_path / "shop" / "corpus.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "shop" / "queries.jsonl").write_text(
+        "\n".join(json.dumps({"_id": query, "text": "how long"}) for query in ("q1", "q2"))
+    )
+    store = Store.open(tmp_path / "store")
+    add(store.path, load([tmp_path / "shop"], Options(format="beir", collection_id="shop")).batch, "import")
+    (tmp_path / "asked.csv").write_text(ASKED)
+    text = SPEC.format(filters=COLUMN).replace('"docs/"', '{stored = "shop"}')
+    job, _ = read_job(parse(text, "toml", folder=tmp_path), shelf=StoreShelf(store.read()))
+    assert texts(job) == ['{"folder":"sales"}', '{"folder":"legal"}']
+    add(store.path, job.setup, "run")
+    kept = store.read()
+    assert kept.query_filters("shop")["filter"].to_list() == ['{"folder":"sales"}', '{"folder":"legal"}']
+    assert kept.fields("shop").select("field", "permission").rows() == [("folder", True)]
+    assert kept.passage_metadata("shop").height == 2
+    (tmp_path / "asked.csv").write_text(ASKED.replace("sales", "hr"))
+    with pytest.raises(
+        ClqError, match=r'q1 has the filter {"folder":"sales"} in the store, not {"folder":"hr"}'
+    ):
+        read_job(parse(text, "toml", folder=tmp_path), shelf=StoreShelf(kept))
