@@ -92,19 +92,28 @@ class CostInputs:
     cpu_ms: Annotated[float, _amount("cpu", "mean machine ms", "Mean CPU time per query, all stages.")] = 0
     reranker: Annotated[str | None, Choice("rer", "reranker", _MODEL)] = None
     candidates: Annotated[
-        float, _amount("cand", "K candidates", "K, as the reranker sees them.", "reranker", whole=True)
+        float,
+        _amount("cand", "candidate depth", "K: candidates that the reranker sees.", "reranker", whole=True),
     ] = 50
     tokens_per_candidate: Annotated[float, _amount("tokc", "tokens per candidate", _BILLED, "reranker")] = 500
-    generator: Annotated[str | None, Choice("gen", "generator", _MODEL)] = None
+    generator: Annotated[str | None, Choice("gen", "reader model", f"Model that answers. {_MODEL}")] = None
     chunks_sent: Annotated[
-        float, _amount("chunks", "chunks sent", "To the generator.", "generator", flag="--chunks", whole=True)
+        float,
+        _amount(
+            "chunks",
+            "passages in the prompt",
+            "Sent to the reader.",
+            "generator",
+            flag="--chunks",
+            whole=True,
+        ),
     ] = 0
     tokens_per_chunk: Annotated[
-        float, _amount("toks", "tokens per chunk", "Length of a chunk.", "generator")
+        float, _amount("toks", "tokens per passage sent", "Length of a passage sent.", "generator")
     ] = 500
     prompt_tokens: Annotated[
         float,
-        _amount("prompt", "prompt tokens", "Instructions and question, beside the chunks.", "generator"),
+        _amount("prompt", "prompt tokens", "Instructions and query, beside the passages.", "generator"),
     ] = 0
     output_tokens: Annotated[float, _amount("out", "output tokens", "Of the answer.", "generator")] = 0
     gpu_ms: Annotated[float, _amount("gpu", "local GPU ms", "GPU time per query.")] = 0

@@ -113,7 +113,7 @@ def cards(*cards: tuple[str, str, str]) -> None:
     """
     row = st.container(horizontal=True, gap="small")  # two of them share it on a phone
     for label, value, note in cards:
-        with row.container(border=True, gap=None, width="stretch"):
+        with row.container(border=True, gap=None, width="stretch", height="stretch"):
             st.metric(plain(label), plain(value))
             st.caption(plain(note) or "&nbsp;")
 

@@ -76,7 +76,7 @@ def test_tables_of_the_paper(cli, table, first):
 
 def test_what_moves_the_bill(cli):
     rows = read(cli("--reranker", "rerank-2.5", "--swing", "10", "--format", "json"))
-    assert {row["input"] for row in rows} >= {"queries per month", "K candidates"}
+    assert {row["input"] for row in rows} >= {"queries per month", "candidate depth"}
     assert rows[0]["usd_high"] == pytest.approx(1.1 * rows[0]["usd"])
     assert "Each moves the monthly bill alike" in cli("--reranker", "rerank-2.5", "--swing", "10").stdout
 
@@ -98,7 +98,7 @@ def test_a_bill_that_begins_with_a_run(cli, tmp_path):
     assert lines["rerank"]["basis"] != "modelled"
     deeper = read(cli("--run", "one", "--candidates", "40", "--format", "json", store=tmp_path / "s"))
     assert {line["stage"]: line["basis"] for line in deeper["lines"]}["rerank"] == "modelled"
-    assert "K candidates (there 20" in " ".join(deeper["details"])
+    assert "candidate depth (there 20" in " ".join(deeper["details"])
     none = read(cli("--run", "one", "--reranker", "none", "--format", "json", store=tmp_path / "s"))
     assert [line["stage"] for line in none["lines"]] == ["embed"]
 

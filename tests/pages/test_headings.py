@@ -1,14 +1,14 @@
 """Headings: one sentence of at most 14 words, with its number, without a hedge; on every sample workspace."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from core.analysis.workspace.view import View
-from core.report.page import Said
-from core.views.blocks import Cards, Chart, Comparison
+from core.report.page import Said, flat
+from core.views.blocks import Answer, Cards, Chart, Comparison, Fold, Text
 from tests.pages.reading import PAGES_OF
 from tests.pages.test_places import DRAWN, collections, said, workspace
 
@@ -29,6 +29,19 @@ OTHERWISE = {
     r"configs?|configurations?|pipelines?": "stack",
 }
 """Words that a heading does not use, with the term that stands for the thing on every page."""
+NOWHERE = {
+    r"recommended stack|today's choice": "chosen stack",
+    r"next best|nearest rivals?": "runner-up",
+    r"K candidates": "candidate depth",
+    r"unlimited queries": "endless queries",
+    r"configs?|configurations?": "stack",
+}
+"""Words that no page shows, be it below its heading, on a card, above a field or in a fold."""
+SHOWN_ON: Mapping[str, Mapping[str, str]] = {
+    r"generators?": {"readers": "reader", "latency/generator": "the stage is called so"},
+    r"collections?": {"library": "it lists the store's collections, of which some are no workspace"},
+}
+"""Words that some pages show, with the reason; the term elsewhere is reader, and workspace or corpus."""
 UNKNOWN = r"unknown|Unknown|^No(thing|ne)?\b|^There is no\b"
 """What a heading says where there is no number."""
 _ONE = re.compile(
@@ -66,6 +79,27 @@ def faults(found: Said, names: Collection[str], place: str) -> list[str]:
     ]
 
 
+def shown(found: Said) -> Iterator[str]:
+    """What a section shows beside its heading and tables: sentences, cards, labels and titles of folds."""
+    for block in flat(found.blocks):
+        match block:
+            case Answer():
+                yield from (block.details, *block.caveats, *block.caveats.values())
+            case Cards():
+                yield from (words for card in block.cards for words in card)
+            case Text():
+                yield from (block.label, block.words)
+    yield from (block.title for block in found.blocks if isinstance(block, Fold))
+    yield from (str(choice["label"]) for choice in found.choices.values())
+
+
+def misnamed(found: Said, place: str) -> list[str]:
+    """What a section shows by another name than every page has for it."""
+    page = place.partition("/")[0]
+    words = [*NOWHERE, *(word for word, pages in SHOWN_ON.items() if not {page, place} & pages.keys())]
+    return [f"{word}: {line}" for line in shown(found) for word in words if _said(word, line)]
+
+
 def _said(word: str, heading: str) -> bool:
     return bool(re.search(rf"\b({word})\b", heading, re.IGNORECASE))
 
@@ -98,6 +132,6 @@ def test_a_heading_is_one_short_sentence_with_its_number(
         listed = [table.rows["stack"] for table in found.tables.values() if "stack" in table.rows.columns]
         listed += [view.table["name"]] if isinstance(view, View) else []
         names = {name for stacks in listed for name in stacks.drop_nulls()}
-        if why := faults(found, names, place):
+        if why := [*faults(found, names, place), *misnamed(found, place)]:
             wrong[collection] = (*why, found.answer)
     assert not wrong

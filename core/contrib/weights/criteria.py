@@ -139,7 +139,7 @@ def of_kinds(rows: pl.DataFrame) -> str:
     """Say whether separate weights significantly help a kind of question."""
     sure = _sure(rows)
     if sure.is_empty():
-        return f"No kind of question surely gains by weights of its own ({text.count(rows.height, 'kind')})."
+        return f"No kind of query surely gains by weights of its own ({text.count(rows.height, 'kind')})."
     row = sure.row(0, named=True)
     ends = text.interval(row["low"], row["high"])
     gain = f"{text.signed(row['gain'])}{ends}"

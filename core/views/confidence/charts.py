@@ -95,7 +95,7 @@ def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
     layout["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
     looks = (
         ("flip", "another stack is chosen by then", theme.FRONTIER, "circle", "solid"),
-        ("left", "unlimited queries would still change it", theme.ACCENT, "diamond", "dot"),
+        ("left", "endless queries would still change it", theme.ACCENT, "diamond", "dot"),
     )
     traces = [
         theme.scatter(

@@ -119,7 +119,7 @@ def how_sure(view: View, row: Mapping[str, Any], final: float | None) -> pl.Data
             "The same is asked of as many new queries, which bring chance again.",
         ),
         (
-            "Is it still chosen after unlimited queries?",
+            "Is it still chosen after endless queries?",
             final,
             f"All is known then, so a stack better by less than {band:.3g} replaces it."
             if band
@@ -196,7 +196,7 @@ def nothing(table: pl.DataFrame, scope: Scope) -> tuple[str, str] | None:
     if scope.golden_set_id is None:
         return (
             "There are rankings here, but no golden set that could score them.",
-            "Import judgements of this collection.",
+            "Import judgements of this workspace.",
         )
     return None
 

@@ -43,7 +43,7 @@ OF_A_STACK = (
 RANGE = "Lower and higher than it is, each by itself."
 PAPER = (
     f"published · CLQ paper, arXiv:2511.09545, §3.2.1; price book {PAPER_BOOK}; {PAPER_TOKENS} tokens per "
-    "candidate and chunk; $ per 1,000 queries. Changed prices do not touch it."
+    "candidate and passage; $ per 1,000 queries. Changed prices do not touch it."
 )
 OWN_BOOKS = (
     "Books of your own are TOML files in the folder that CLQ_PRICES names, else in price-books beside the "
@@ -223,8 +223,8 @@ def _paper() -> Iterable[Block]:
     book = load_books()[PAPER_BOOK]
     rerank, generator = bill.paper_rerank(book), bill.paper_generator(book)
     for title, first, rows in (
-        ("Reranker, by K candidates", cols.COLUMNS["k"], rerank),
-        ("Generator input, by chunks sent", cols.count("chunks"), generator),
+        ("Reranker, by candidate depth K", cols.COLUMNS["k"], rerank),
+        ("Reader's input, by passages sent", cols.count("chunks"), generator),
     ):
         yield Text(title, "caption")
         name = "paper_rerank" if rows is rerank else "paper_generator"

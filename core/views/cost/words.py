@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 STAGES: Mapping[str, str] = {
     "embed": "the embedding call",
     "rerank": "the reranker call",
-    "generate-input": "the generator's input",
-    "generate-output": "the generator's output",
+    "generate-input": "the reader's input",
+    "generate-output": "the reader's output",
     "machine": "local machine time",
     "gpu": "local GPU time",
     "embed-corpus": "the embedding of the corpus",

@@ -52,7 +52,7 @@ def cut(view: View, run_id: str, counts: str) -> cuts.Cuts:
 def ask_generator(view: View, ask: Ask) -> str | None:
     """Ask which generator reads the passages sent."""
     offered = [NO_GENERATOR, *models([view.book])["generator"]]
-    picked = ask.listed("Generator", offered, "kgen", about=cuts.GENERATOR)
+    picked = ask.listed("Reader", offered, "kgen", about=cuts.GENERATOR)
     return None if picked == NO_GENERATOR else picked
 
 
@@ -145,7 +145,7 @@ def cut_off_methods(view: View, ask: Ask) -> Blocks:
 POINTS = cols.Rows(
     "curves",
     "name measure k value low high n tokens",
-    cols.usd("usd_per_1k", "$ / 1k", "What the generator charges for reading them."),
+    cols.usd("usd_per_1k", "$ / 1k", "What the reader charges for them."),
     more="facts_per_100 basis tokens_low tokens_high counted",
 )
 OWN_PROC = "The best ordering of the candidates that were read, whose convention the next column says."

@@ -427,7 +427,7 @@ def land_answers(store: Store, book: Book, queue: Queue) -> int:
 
 
 TWO_JUDGES = (
-    "It takes two golden sets of this collection, one per judge.",
+    "It takes two golden sets of this workspace, one per judge.",
     "Import another one's judgements under another name, or a table with a column “judge”.",
 )
 BY_HAND = (

@@ -271,11 +271,11 @@ def copies(judged: Judged) -> str:
         if judged.apart.height
         else "no query has them graded differently."
     )
-    return f"{text.count(judged.copies.height, 'copy', 'copies')} of passages in the collection; {apart}"
+    return f"{text.count(judged.copies.height, 'copy', 'copies')} of passages in the corpus; {apart}"
 
 
 def others(judged: Judged) -> str:
     """Say whether another golden set of the collection grades a passage differently."""
     if judged.disagreements.is_empty():
-        return "No other golden set of this collection grades a passage differently."
-    return "Grades that another golden set of this collection gives differently:"
+        return "No other golden set of this workspace grades a passage differently."
+    return "Grades that another golden set of this workspace gives differently:"

@@ -46,10 +46,10 @@ LINES = (
 NO_LINES = "No stack here has a timed reranker."
 NO_GENERATOR = (
     "No answer was timed here.",
-    "Choose the latency end-to-end in the settings to give the generator's speed, or import timings of the "
+    "Choose the latency end-to-end in the settings to give the reader's speed, or import timings of the "
     "stages first_token and generate.",
 )
-MODEL_ONLY = "Modelled from the generator's speed in the settings; no answer was timed."
+MODEL_ONLY = "Modelled from the reader's speed in the settings; no answer was timed."
 MODELLED = "Dashed: modelled, without the spread of single answers. Dotted: prompts of the stacks shown."
 NOTES, REASONS, ENDS = (
     tuple(f"{percentile}_{of}" for percentile in PERCENTILES for of in kinds)

@@ -39,9 +39,9 @@ KINDS = cols.Rows(
 BY_HAND = "by hand, in cards"
 HOW = (
     "Only passages that one Top-K has and the other has not decide on Precision4+. "
-    "Questions are drawn with a chance in proportion to their number. "
+    "Queries are drawn with a chance in proportion to their number. "
     "The interval holds at every look with 95 %, so that you may stop at any time. "
-    "A skipped passage counts as not useful. A smaller K takes fewer grades for each question."
+    "A skipped passage counts as not useful. A smaller K takes fewer grades for each query."
 )
 
 

@@ -79,7 +79,7 @@ class Scenario(ExtraLimits):
                 (axis.number(getattr(self, axis.limit)), f"{axis.word} at most {{}}", axis.written)
                 for axis in MOVING
             ),
-            (self.dim, "at most {:g} dimensions", float),
+            (self.dim, "at most {:g} d", float),
             (self.depth, "K at least {:g}", float),
         )
         asked = [words.format(write(value)) for value, words, write in limits if value is not None]

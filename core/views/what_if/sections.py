@@ -85,7 +85,9 @@ def scenarios(view: View, ask: Ask) -> Blocks:
         rows,
         cols.Rows(
             "scenarios",
-            "scenario asked name",
+            cols.text("scenario", width=120),
+            cols.text("asked", "asked for", width=190),
+            cols.text("name", "stack", width=360),
             first,
             latency,
             "cost beyond",

@@ -204,7 +204,7 @@ def legend(rows: pl.DataFrame) -> str:
         )
     if "derived" in kinds:
         words.append(
-            "No scenarios are published for this collection: the names stand for the paper's ideas in its "
+            "No scenarios are published for this workspace: the names stand for the paper's ideas in its "
             f"own terms (the cost saver keeps {SAVED:.0%} of the best quality; where the quality push would "
             "ship the baseline's stack, they are one).".replace("%", " %")
         )
@@ -223,7 +223,7 @@ def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str],
         return f"{first['chosen']} is the choice {span}.", known
     changes = int((left["chosen"] != left["chosen"].shift()).sum())
     gain = f"{text.score(first['quality'])} → {text.score(last['quality'])}"
-    often = "once" if changes == 1 else f"{changes} times"
+    often = {1: "once", 2: "twice"}.get(changes, f"{changes} times")
     real = gap(last["chosen"], first["chosen"])
     said = f"The choice changes {often} {span}: {quality.name} {gain} ({text.sample(first['n'])})."
     before = left.filter(pl.col("chosen") != last["chosen"]).row(-1, named=True)

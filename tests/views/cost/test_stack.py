@@ -185,7 +185,7 @@ def test_provenance_tells_taken_changed_and_typed_apart():
     )
     assert words.provenance(start, values) == (
         "From mine: reranker rerank-2.5 (measured), tokens per candidate 515 (measured). "
-        "Changed since: K candidates (there 100, from its specification). "
+        "Changed since: candidate depth (there 100, from its specification). "
         "What it sent to its reranker is not recorded, so K × tokens is an assumption. "
         "Not taken over, as no input stands for it: total: requests of x. The rest was typed in."
     )

@@ -72,6 +72,5 @@ def test_one_more_or_the_same_name_replaced():
 def test_in_words():
     asked = Scenario("A", "cost", 500.0, 2.5, 0.7, 512.0, 100.0)
     assert asked.words() == (
-        "lowest cost, at most 500 ms, at most $2.50 / 1k, quality at least 0.7, at most 512 dimensions, "
-        "K at least 100"
+        "lowest cost, at most 500 ms, at most $2.50 / 1k, quality at least 0.7, at most 512 d, K at least 100"
     )

@@ -54,7 +54,7 @@ def test_the_papers_ideas_in_terms_of_another_workspace():
         "Baseline": "highest quality",
         "Cost saver": "lowest cost, quality at least 0.688",
         "Quality push": "highest quality, whatever it costs",
-        "Efficient small-dim": "highest quality, at most 512 dimensions",
+        "Efficient small-dim": "highest quality, at most 512 d",
         "High-K check": "highest quality, K at least 200",
     }
     near = {
