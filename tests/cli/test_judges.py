@@ -54,7 +54,7 @@ def test_agree_and_merge(store: Path):
         0.75,
     )
     assert row["kappa_low"] <= row["kappa"] <= row["kappa_high"]
-    assert ": Krippendorff's alpha 0." in said
+    assert ": Krippendorff's alpha (ordinal) 0." in said
     out, _ = call(
         store,
         "judges",

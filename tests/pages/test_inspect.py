@@ -29,7 +29,7 @@ def test_the_calculator_answers_the_papers_prices(
         empty_store, "cost", rer="rerank-2.5", cand=str(candidates), tokc="500", emb="none", gen="none"
     )
     assert_sound(app)
-    assert answer(app).endswith("all of it is the reranker call.")
+    assert answer(app).endswith(", all for the reranker call.")
     assert f"Cost per 1,000 queries ${dollars:.2f}" in opening(app)
     paper = next(frame.value for frame in app.dataframe if "rerank-2.5" in frame.value.columns)
     assert paper.set_index(paper.columns[0]).loc[candidates, "rerank-2.5"] == pytest.approx(dollars)

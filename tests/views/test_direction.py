@@ -187,8 +187,9 @@ def test_the_leader_of_the_curves(higher):
         ],
         schema=curves.COLUMNS,
     )
-    said = curves.curves(table, measure, {"a": "#000000", "b": "#111111"}).answer
-    assert said.startswith("b reaches" if higher else "a reaches")
+    found = curves.curves(table, measure, {"a": "#000000", "b": "#111111"})
+    assert found.details.startswith("Of b" if higher else "Of a")
+    assert found.answer.startswith("RA-nWG is 0.600 " if higher else "Harm is 0.200 ")
 
 
 @BOTH

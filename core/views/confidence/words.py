@@ -70,7 +70,7 @@ def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None
         cost, many = text.cost_of_many(choice)
         return [quality, latency, ("Cost", cost, f"per {many} queries")]
     queries, noisy = drawn
-    of = f"repeats of {text.count(queries, 'query')}"
+    of = f"resamples of {text.count(queries, 'query')}"
     if noisy is not None:
         of += ", with judge noise"
     good = text.NOT_APPLICABLE if sure.pgs is None else text.percent(sure.pgs)

@@ -69,10 +69,11 @@ def _usual(table: pl.DataFrame, limits: Constraints) -> list[float]:
 def _told_apart(line: pl.DataFrame, limits: Constraints) -> pl.Series:
     """Return a frontier's latencies without those that jitter cannot tell from the next better stack's."""
     took = line["latency_ms"]
-    band = limits.jitter_ms
-    if band is None:
-        band = line.get_column("jitter_ms", default=pl.Series([0.0])).max()  # type: ignore[assignment]
-    return took.filter((took.shift(-1) - took > band).fill_null(value=True))
+    band = np.full(line.height, limits.jitter_ms or 0.0)
+    if limits.jitter_ms is None and "jitter_ms" in line.columns:
+        band = line["jitter_ms"].fill_null(0.0).to_numpy()
+    apart = np.diff(took.to_numpy()) > np.maximum(band[1:], band[:-1])
+    return took.filter(pl.Series(np.append(apart, [True])[: line.height], dtype=pl.Boolean))
 
 
 def target_rows(table: pl.DataFrame, conditions: Sequence[Conditioned]) -> pl.DataFrame:

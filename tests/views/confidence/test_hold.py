@@ -98,7 +98,7 @@ def test_the_answer_is_the_chance_of_a_good_selection_with_what_stands_beside_it
     view, chances, _ = found(sla_ms=200.0, delta=0.01)
     assert words.held(view) == "a is within 0.01 of the best in 100.0 % of resamples."
     cards = {label: (value, about) for label, value, about in words.held_cards(view, chances, (60, None))}
-    assert cards["Confidence"] == ("100.0 %", "within 0.01 of the best; repeats of 60 queries")
+    assert cards["Confidence"] == ("100.0 %", "within 0.01 of the best; resamples of 60 queries")
     value, about = cards["Expected on new queries"]
     assert float(value) == pytest.approx(view.sure.expected, abs=5e-4)
     assert about.startswith(f"[{view.sure.expected_low:.3f}, {view.sure.expected_high:.3f}]")

@@ -133,8 +133,8 @@ def test_targets_that_jitter_cannot_tell_apart_count_once():
     every = [0.3, 3.6, 3.7, 3.8, 250.0]
     assert targets.read_targets("", table, Constraints()) == every
     assert targets.read_targets("", table, Constraints(jitter_ms=0.15)) == [0.3, 3.8, 250.0]
-    jitter = table.with_columns(jitter_ms=pl.lit(0.15))
-    assert targets.read_targets("", jitter, Constraints()) == [0.3, 3.8, 250.0]
+    jitter = table.with_columns(jitter_ms=pl.Series([0.15] * 4 + [40.0, 40.0]))
+    assert targets.read_targets("", jitter, Constraints()) == [0.3, 3.8, 250.0], "each pair by its own jitter"
 
 
 @pytest.mark.parametrize("line", ["fast", "-1", "0", "nan", "1e99", ",".join(map(str, range(1, 12)))])
