@@ -218,3 +218,32 @@ def test_every_surface_says_the_same_of_a_classic_collection(tmp_path_factory, t
     store = once(tmp_path_factory, "cranfield-swept", swept)
     (name,) = Store.open(store).read().collections()["collection_id"].to_list()
     compare(store, name, dict(asked), tmp_path)
+
+
+@pytest.mark.slow
+def test_every_surface_says_the_same_leaks(shipped_store: Path, tmp_path: Path):
+    """What leaks of the chosen stack, and why leaking stacks are out, is the same everywhere."""
+    results = clq.open(shipped_store)
+    decision: Decision = results.workspace("docs-tenants").decide()
+    printed = call(
+        "--store", str(shipped_store), "decide", "--collection", "docs-tenants", "--format", "json"
+    )
+    files = decision.record(tmp_path / "kept.json")
+    whole = [decision.data, json.loads(printed), json.loads(files[0].read_text())]
+    names = ("leak", "leak_low", "leak_high", "leak_n")
+    assert len({tuple(data["chosen"][name] for name in names) for data in whole}) == 1
+    out = [{row["stack"]: row["reason"] for row in data["excluded"]} for data in whole]
+    assert out[0] == out[1] == out[2]
+    assert all("over the leak limit (query " in reason for reason in out[0].values())
+    chosen, measured = decision.data["chosen"], decision.data["chosen"]["leak"]
+
+    agents = Answers(results, tmp_path).decide("docs-tenants", {})["ship"]["leaks"]
+    assert (agents["measure"], agents["value"]) == ("Leak@10", measured)
+    stacks = decision.page("decision").tables["stacks"]
+    assert stacks.filter(name=chosen["stack"])["leak"].to_list() == [measured]
+    rows = decision.page("latency", "filters").tables["filters"]
+    last = rows.filter(name=chosen["stack"]).row(-1, named=True)
+    assert (last["leak"], last["leak_n"]) == (measured, chosen["leak_n"])
+    for name, reason in out[0].items():
+        leaking = stacks.filter(name=name)["leak"].item()
+        assert reason.startswith(f"{text.score(leaking)} over "), "the limit is 0"
