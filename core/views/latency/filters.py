@@ -59,8 +59,8 @@ def filters(view: View, ask: Ask) -> Blocks:
     every = first.filter(bin=filtered.ALL).row(0, named=True)
     yield Answer(
         answer(every, view),
-        " ".join(filter(None, (lowest(bins, names[0]), details(first, view), others(bins, names[0], view)))),
-        caveats={"how to read": HOW, **caveats(view, access)},
+        " ".join(filter(None, (lowest(bins, names[0]), narrow(every), others(bins, names[0], view)))),
+        caveats={"narrow and wide filters": ends(first, view), "how to read": HOW, **caveats(view, access)},
     )
     yield from _charts(view, bins.filter(pl.col("bin") != filtered.ALL), names)
     yield Table(bins, BINS)
@@ -105,16 +105,20 @@ def answer(row: Mapping[str, Any], view: View) -> str:
     return f"{row['name']} {said}: {measured}, {text.sample(row['leak_n'])}."
 
 
-def details(rows: pl.DataFrame, view: View) -> str:
-    """Say how narrow the filters are, and the quality where they are narrowest and widest."""
-    every = rows.filter(bin=filtered.ALL).row(0, named=True)
-    said = [f"Filters leave {text.percent(every['selectivity'])} of the passages (median)."]
+def narrow(every: Mapping[str, Any]) -> str:
+    """Say how narrow the filters are."""
+    return f"Filters leave {text.percent(every['selectivity'])} of the passages (median)."
+
+
+def ends(rows: pl.DataFrame, view: View) -> str:
+    """Say the quality where filters are narrowest and widest, and how many answers are short."""
+    every, said = rows.filter(bin=filtered.ALL).row(0, named=True), []
     known = rows.filter(pl.col("bin") != filtered.ALL).drop_nulls("quality")
     if known.height:
-        ends = known if known.height == 1 else pl.concat([known.head(1), known.tail(1)])
+        outer = known if known.height == 1 else pl.concat([known.head(1), known.tail(1)])
         parts = [
             f"{text.score(row['quality'])} where they leave {row['bin']} ({text.sample(row['n'])})"
-            for row in ends.iter_rows(named=True)
+            for row in outer.iter_rows(named=True)
         ]
         said.append(f"{view.quality.name} is {', '.join(parts)}.")
     if every["short"] is not None:
@@ -206,7 +210,7 @@ def lines(rows: pl.DataFrame, column: str, title: str, colours: Mapping[str, str
                 labels[name], (100 * own["selectivity"]).to_list(), own[column].to_list(), hover=hover, **look
             )
         )
-    style = theme.layout(x="passages that the filter leaves (%)", y=title, height=360)
+    style = theme.layout(x="left by the filter (% of passages)", y=title, height=360)
     ticks = [10.0**power for power in range(-2, 3)]
     style["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
     style["yaxis"]["rangemode"] = "tozero"
