@@ -134,6 +134,26 @@ def _same_filters(stored: pl.DataFrame | None, given: pl.DataFrame) -> None:
         )
 
 
+def _not_stored(stored: pl.DataFrame | None, given: pl.DataFrame) -> pl.DataFrame:
+    """Return the filters to store: all where the store has none, and none where it has them already.
+
+    Raises:
+        InputError: If only some are stored; the filters of a collection are stored at once, as they say who
+            may see what.
+    """
+    if stored is None or stored.is_empty():
+        return given
+    new = given.join(stored, on="query_id", how="anti")
+    if new.height:
+        some = f"{new.height:,} of {given.height:,} questions, such as {shown(new['query_id'][0], 40)},"
+        raise InputError(
+            f"{some} have a filter here, but not in the store, which has those of other questions.",
+            where="filters",
+            do="Ask stored questions only, or import questions and filters as a new collection.",
+        )
+    return given.clear()
+
+
 def protocol(latency: Latency) -> Protocol:
     """Return the measurement protocol, for the runner."""
     return Protocol(
@@ -272,7 +292,9 @@ class _Material:
             filters = read_filters(*where, equal=self._spec.filters.column)
             if filters is not None:
                 _same_filters(self._frames.get("query_filters"), filters)
-                self._frames["query_filters"] = self._given["query_filters"] = filters
+                if self._spec.collection.stored is not None:
+                    self._given["query_filters"] = _not_stored(self._frames.get("query_filters"), filters)
+                self._frames["query_filters"] = filters
         elif (known := self._frames.get("queries")) is not None and known.height:
             queries = known
         else:

@@ -126,6 +126,14 @@ def test_columns_ask_about_the_metadata_of_a_stored_collection(tmp_path: Path):
     assert kept.query_filters("shop")["filter"].to_list() == ['{"folder":"sales"}', '{"folder":"legal"}']
     assert kept.fields("shop").select("field", "permission").rows() == [("folder", True)]
     assert kept.passage_metadata("shop").height == 2
+    (tmp_path / "asked.csv").write_text("query_id,text,folder,year\nq2,what cost,legal,2025\n")
+    few, _ = read_job(parse(text, "toml", folder=tmp_path), shelf=StoreShelf(kept))
+    assert texts(few) == ['{"folder":"legal"}']
+    add(store.path, few.setup, "run")  # some of the stored questions, with their stored filters
+    assert store.read().query_filters("shop").height == 2
+    (tmp_path / "asked.csv").write_text(f"{ASKED}q3,another,legal,2025\n")
+    with pytest.raises(ClqError, match="1 of 3 questions, such as q3, have a filter here, but not in the"):
+        read_job(parse(text, "toml", folder=tmp_path), shelf=StoreShelf(kept))
     (tmp_path / "asked.csv").write_text(ASKED.replace("sales", "hr"))
     with pytest.raises(
         ClqError, match=r'q1 has the filter {"folder":"sales"} in the store, not {"folder":"hr"}'
