@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.errors import StoreDamagedError, StoreError, StoreVersionError
+from core.errors import StoreDamagedError, StoreError, StoreVersionError, refusal
 from core.files import replacing, sync, unwritable
 from core.store.engine import ENGINE, Catalogue, as_store_error
 from core.store.layout import RESTORE, Layout, copy_catalogue, remove, sealed
@@ -186,10 +186,13 @@ def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | Non
     if copy.path.resolve() == store.path.resolve():
         problem = "A store is not a backup of itself."
         raise StoreError(problem, where=str(copy.path), do="Name another folder.")
-    try:
-        copy.path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(copy.path, error) from None
+    with as_store_error("copying", copy.path, "The copy is unchanged."):
+        try:
+            copy.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            if refusal(error) is None:
+                raise unwritable(copy.path, error) from None
+            raise
     with (
         copy.locked("backup", on_wait=on_wait) as layout,
         as_store_error("copying", copy.path, "The copy is unchanged."),

@@ -83,7 +83,7 @@ def test_a_pinned_link_says_that_newer_data_exist(own_server: Server, own_store:
 def test_a_mangled_link_opens_the_defaults_with_a_notice(server: Server, visit: Open, width: int) -> None:
     page = visit(f"{server.url}/?sla_ms=zzz&ws=nope&k=ten&junk=1&stack=%3Cb%3E", width=width)
     expect(page.page.get_by_text("Not followed: ")).to_be_visible()
-    assert page.answer.startswith(("Ship ", "Best so far: "))
+    assert page.answer.startswith(("Ship ", "Best so far: ", "No clear winner: "))
     assert page.answer == visit(f"{server.url}/?ws=docs-search&k=10").answer
 
 
@@ -91,7 +91,7 @@ def test_a_deep_link_may_be_the_first_thing_a_fresh_server_is_asked_for(
     own_server: Server, visit: Open
 ) -> None:
     page = visit(f"{own_server.url}/headroom?ws=clq-paper")
-    assert "voyage" in page.answer
+    assert page.answer.startswith("Perfect ordering would add 0.148 RA-nWG@10")
     assert page.page.title() == "Headroom · CLQ Explorer"
     expect(page.page.get_by_role("button", name="Share", exact=True)).to_be_visible()
 

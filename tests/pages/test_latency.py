@@ -19,7 +19,7 @@ def test_stages_are_drawn_and_percentiles_told(open_page: OpenPage, demo_store: 
     assert "n = 64" in opening(app)
     assert [shown["data"][0]["type"] for shown in figures(app)] == ["bar", "box"]
     assert {"sparse", "total"} <= set(rows(app)["stage"])
-    assert "give the generator's speed" in everything(open_page(demo_store, "latency/generator"))
+    assert "give the reader's speed" in everything(open_page(demo_store, "latency/generator"))
 
 
 @pytest.mark.slow

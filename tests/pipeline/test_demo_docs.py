@@ -69,7 +69,7 @@ def test_where_a_stack_runs_today_its_steps_name_a_fusion_that_nobody_ran(shippe
 def assert_pages_agree(results: Results):
     """No page says that nothing was measured of which another shows what was; README's numbers are so."""
     space = results.workspace(demo_docs.COLLECTION_ID)
-    assert "59 published, 43 measured;" in str(space.page("library")), "elsewhere: it is shipped"
+    assert "59 published, 43 measured." in str(space.page("library")), "elsewhere: it is shipped"
     empty = space.page("latency", "indexes")
     assert empty.sentence == "No index measured by itself or imported yet."
     kinds = space.page("latency", "index loss").tables["index_loss"]["index"].n_unique()
