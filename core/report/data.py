@@ -110,7 +110,7 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
         **decision,
         "verdict": standing.verdict(view),
         "doubt": standing.doubt(view) or None,
-        "no_clear_winner": first_step(view).rather is not None,
+        "no_clear_winner": view.once(first_step).rather is not None,
         "advice": advice(view) or None,
         "objection": objection(view) or None,
         "stay_or_switch": moving.told(view),

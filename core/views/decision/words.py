@@ -90,7 +90,7 @@ def answer(asked: View) -> Answer:
     row = table.row(decision.chosen, named=True)
     feasible = int(decision.feasible.sum())
     ends = ":" if verdict(asked) == SHIP else "."
-    if first_step(asked).rather:
+    if asked.once(first_step).rather:
         ends += f" {row['name']}:"
     sentence = f"{heading}{ends} {numbers(row, quality, asked.latency)}."
     meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits."
@@ -209,7 +209,7 @@ def _chosen(asked: View, name: str, within: str) -> str:
     if asked.table.height == 1:
         return f"Nothing to compare {name} with{within}"
     if against := doubt(asked):
-        if rather := first_step(asked).rather:
+        if rather := asked.once(first_step).rather:
             return f"No clear winner{within}: {name}, or {rather.stack} for {rather.tenth}"
         said = verdict(asked)
         return f"{said[:1].upper()}{said[1:]}{within}: {name}; {against}"
@@ -249,7 +249,7 @@ def why(asked: View) -> str:
     if lacks := lacking(table, decision):
         return lacks
     best = _best_of(decision, quality, ahead=asked.sure.ahead)
-    said = [took(table, decision) or (_NEITHER if first_step(asked).rather else best)]
+    said = [took(table, decision) or (_NEITHER if asked.once(first_step).rather else best)]
     if asked.dropped is not None:
         said.append(f"{asked.dropped} was taken, but does not meet these limits.")
     said += [NOTHING] if advice(asked) == NOTHING else []

@@ -79,7 +79,7 @@ def _judge(view: View) -> Step | None:
 
 def _consider(view: View) -> Step | None:
     """Return the first alternative if it loses no more than matters, for a tenth of the time or cost."""
-    found, first = trade(view), next(iter(view.sure.alternatives), None)
+    found, first = view.once(trade), next(iter(view.sure.alternatives), None)
     if found is None or first is None or first.difference < -view.decision.delta or not found.tenth:
         return None
     return Step(f"Another may be as good for {found.tenth}", whole=found.sentence, rather=found)

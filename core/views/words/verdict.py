@@ -36,7 +36,7 @@ def doubt(view: View) -> str:
     decision, sure = view.decision, view.sure
     if decision.chosen is None:
         return ""
-    if first := first_step(view).do:
+    if first := view.once(first_step).do:
         return first[:1].lower() + first[1:]
     if view.table.height == 1:
         return "nothing to compare it with"
