@@ -27,7 +27,7 @@ WORDS: Mapping[str, str] = {
     "decision": "ship Pareto frontier trade-off near miss limits",
     "cost": "price dollars bill spend monthly budget",
     "confidence": "interval bootstrap significance ties chance how sure certain",
-    "confidence/kinds of question": "tags slices segments",
+    "confidence/kinds of query": "tags slices segments",
     "confidence/other weights": "alpha sensitivity RA-nWG",
     "confidence/worth measuring more": "sample size power",
     "what_if/routing": "adaptive K difficulty hard queries",

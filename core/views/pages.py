@@ -136,6 +136,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "How often the choice would hold, and what it takes to turn it.",
             home="core.views.confidence.sections",
             moved={"certainty": "", "sensitivity": "other weights", "next": "worth measuring more"},
+            gone={"kinds of question": ("confidence", "kinds of query")},
             compares=True,
             records=("rule",),
             needs="results",

@@ -16,26 +16,21 @@ from core.views.confidence.worth import USUAL
 SHOWN = 12  # Stacks in the chart of probabilities; the table has all
 _LINE = 68
 _STRIP = 0.5  # Share of the plot above which the strip of the jitter band would be meaningless
-_DOTS = (
-    ("p_frontier", "on the frontier", "diamond-open", theme.OKABE_ITO[2]),
-    ("p_sla", "meets the SLA", "square-open", theme.OKABE_ITO[1]),
-    ("p_feasible", "within all limits", "circle-open", theme.OKABE_ITO[3]),
-)
 _COLOURS = {"chosen": theme.ACCENT, "excluded": theme.NEUTRAL}  # of bars; others have the frontier's
 
 
 def chances(rows: pl.DataFrame) -> go.Figure | None:
-    """Draw how often a stack is the best (bars), and on the frontier and within the limits (marks).
+    """Draw how often a stack is the best (bars), and within the limits (marks) where one is not always.
 
     Returns:
-        The first `SHOWN` stacks; None if no probability is known.
+        The first `SHOWN` stacks that are ever the best; None if no probability is known.
     """
     drawn = rows.filter(pl.col("p_best").is_not_null()).head(SHOWN)
+    drawn = drawn.filter((pl.col("p_best") > 0) | (pl.col("status") == "chosen"))
     if drawn.is_empty():
         return None
     layout = theme.layout(x="Share of the resamples", height=110 + 42 * drawn.height)
     layout["xaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
-    layout["legend"] |= {"traceorder": "normal"}
     words = [
         (f" · <b>{status}</b>" if status in ("chosen", "runner-up", "excluded") else "")
         for status in drawn["status"]
@@ -47,19 +42,13 @@ def chances(rows: pl.DataFrame) -> go.Figure | None:
         "width": 0.34,
         "marker": {"color": [_COLOURS.get(status, theme.FRONTIER) for status in drawn["status"]]},
     }
-    dots = [
-        theme.scatter(
-            title,
-            drawn[column].to_numpy(),
-            y,
-            hover=hovers,
-            marker={"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}},
-            cliponaxis=False,
-        )
-        for column, title, symbol, colour in _DOTS
-        if not (drawn[column].is_null() | (drawn[column] == 1)).all()  # nothing to show
-    ]
-    return theme.finished([bar, *dots], layout)
+    if (drawn["p_feasible"].fill_null(1.0) == 1).all():
+        return theme.finished([bar], layout | {"showlegend": False})
+    mark = {"symbol": "circle-open", "size": 11, "color": theme.OKABE_ITO[3], "line": {"width": 2}}
+    within = theme.scatter(
+        "within the limits", drawn["p_feasible"].to_numpy(), y, hover=hovers, marker=mark, cliponaxis=False
+    )
+    return theme.finished([bar, within], layout)
 
 
 def _named_rows(layout: theme.Spec, rows: pl.DataFrame, words: Sequence[str]) -> Floats:
@@ -75,8 +64,7 @@ def _named_rows(layout: theme.Spec, rows: pl.DataFrame, words: Sequence[str]) ->
 
 
 def _hovers(drawn: pl.DataFrame) -> list[str]:
-    dots = ((column, title) for column, title, *_ in _DOTS)
-    parts = [("p_best", "best"), ("p_again", "again on new queries"), *dots]
+    parts = [("p_best", "best"), ("p_again", "again on new queries"), ("p_feasible", "within the limits")]
     return [
         "<br>".join(
             [f"<b>{text.escape(row['name'])}</b>"]
@@ -87,27 +75,23 @@ def _hovers(drawn: pl.DataFrame) -> list[str]:
 
 
 def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
-    """Draw both probabilities against the number of further queries; a line marks what the budget buys."""
+    """Draw how often the choice has changed after further queries; a line marks what the budget buys."""
     drawn = rows.filter(pl.col("more") > 0)
-    layout = theme.layout(x="further queries", y="share of the simulations", height=360)
+    y = "share of simulations in which the choice changes"
+    layout = theme.layout(x="further queries", y=y, height=300, legend=False)
     ticks = list(USUAL)
     layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]}
     layout["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
-    looks = (
-        ("flip", "another stack is chosen by then", theme.FRONTIER, "circle", "solid"),
-        ("left", "endless queries would still change it", theme.ACCENT, "diamond", "dot"),
-    )
     traces = [
         theme.scatter(
-            title,
+            "another stack is chosen",
             drawn["more"].to_numpy(),
-            drawn[column].to_numpy(),
+            drawn["flip"].to_numpy(),
             mode="lines+markers",
-            line={"color": colour, "dash": dash, "width": 2},
-            marker={"color": colour, "symbol": symbol, "size": 9},
-            hovertemplate="%{x:,} more: %{y:.1%}<extra>" + title + "</extra>",
+            line={"color": theme.FRONTIER, "width": 2},
+            marker={"color": theme.FRONTIER, "size": 9},
+            hovertemplate="%{x:,} more: %{y:.1%}<extra></extra>",
         )
-        for column, title, colour, symbol, dash in looks
     ]
     if affordable and affordable in drawn["more"]:
         line = {"color": theme.NEUTRAL, "width": 1.5, "dash": "dash"}

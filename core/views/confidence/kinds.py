@@ -28,7 +28,7 @@ from core.views.confidence import data
 DRAWS = 2000  # Random sets of queries that a kind is compared with
 
 SAME, CORRECTED = "same stack", "not significant after correction"
-STAYS, OPEN, OTHER = "no gain by another", "gain, maybe by chance", "another is better"
+STAYS, OPEN, OTHER = "no stack does better", "another may do better", "another does better"
 
 _EQUAL = 1e-12
 
@@ -37,7 +37,7 @@ _LOOKS = {
     OPEN: (theme.NEUTRAL, "circle-open"),
     OTHER: (theme.ACCENT, "diamond"),
 }
-"""Colour and mark of the fate of today's choice."""
+"""Colour and mark of whether a kind needs another stack than the chosen one."""
 
 _HOW = (
     "The best stack is that of the highest quality within the limits on the queries of the kind alone; "
@@ -54,8 +54,8 @@ TABLE = cols.Rows(
     cols.signed(
         "difference",
         "gain, held out",
-        "Over today's choice, on the fifth of the queries that picked no stack, each in turn; another fifth "
-        "may pick another stack.",
+        "Over the chosen stack, on the fifth of the queries that picked no stack, each in turn; another "
+        "fifth may pick another stack.",
     ),
     "low high",
     cols.text(
@@ -66,7 +66,7 @@ TABLE = cols.Rows(
     ),
     cols.score("quality", "its quality", "On these queries, on which it was picked: that flatters it."),
     "quality_low quality_high",
-    cols.score("today", "today's", "Quality of today's choice on these queries."),
+    cols.score("today", "chosen stack's", "Quality of the chosen stack on these queries."),
     cols.number(
         "p_holm",
         "p (Holm)",
@@ -76,7 +76,7 @@ TABLE = cols.Rows(
 )
 
 
-@cached("Looking at each kind of question…", entries=32)
+@cached("Looking at each kind of query…", entries=32)
 def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
     """Find the best stack within the limits on the queries of each kind alone.
 
@@ -176,7 +176,7 @@ def gained(
     return float(np.nanmean(gain)), (float(low[0]), float(high[0]))
 
 
-@section("kinds of question", "Would a kind of question want another stack?")
+@section("kinds of query", "Does any kind of query need another stack?")
 def kinds_of_question(view: View, ask: Ask) -> Blocks:
     """Yield the stack that the limits select on the queries of each tag, beside today's choice."""
     del ask
@@ -195,7 +195,7 @@ def kinds_of_question(view: View, ask: Ask) -> Blocks:
     n = "" if known is None else f", {text.sample(known.quality.shape[1])}"
     among = f"of {text.count(rows.height, 'kind')} of query{n}"
     yield Cards([(word.capitalize(), f"{counts.get(word, 0)}", among) for word in _LOOKS])
-    drawn = figure(rows, f"Δ {view.quality.name} over today's choice")
+    drawn = figure(rows, f"{view.quality.name} gained over the chosen stack (95 % interval)")
     yield Chart(drawn, "kinds", "What each kind of query would gain by its own choice")
     yield Table(rows, TABLE, cells=[{"is": word} for word in becomes(rows)])
 
@@ -232,7 +232,7 @@ def answer(rows: pl.DataFrame, measure: str) -> str:
     """Name the kinds that would need another stack by a measure."""
     apart, among = rows.filter(pl.col("is") == OTHER), text.count(rows.height, "kind")
     if apart.is_empty():
-        return f"For none of {among} is another stack surely better in {measure}."
+        return f"For none of {among} of query is another stack significantly better."
     first = apart.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
     most = "" if apart.height == 1 else "most "
     return (

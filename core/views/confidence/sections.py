@@ -40,7 +40,7 @@ from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, t
 from core.views.confidence.kinds import kinds_of_question
 from core.views.confidence.weights import Grid
 from core.views.link import RULES
-from core.views.words.advice import advice
+from core.views.words.advice import advice, again
 from core.views.words.choice import listed
 from core.views.words.facts import warnings, worth_judging
 from core.views.words.judging import next_words
@@ -52,8 +52,8 @@ ABOUT_RULES = (
     "best within the jitter band of the fastest."
 )
 MODELLED = (
-    "≈ modelled, not measured. Effects: additive effects of the axes. Search: TPE over quality, latency and "
-    "cost of the evaluated stacks; it gives an order, no guess."
+    "Guesses add up what each part changed so far. The search (TPE over quality, latency and cost) orders "
+    "the stacks and guesses nothing."
 )
 WEIGH_BACK = "Queries taken by these shares must be weighted back to the shares of today."
 BEST_STACK = "the best as usual"
@@ -87,15 +87,15 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
         row = counted.row(decision.chosen or 0, named=True)
         others = words.how_sure(asked, row, final(asked, counted))
         yield Fold("Other chances", [Table(others, HOW_SURE)])
-        yield Text("Every stack", "heading")
     rows = share_rows(view.table, decision, counted)
     rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
     ours = pl.col("status").is_in(["chosen", "runner-up"])
     grouped = merged(rows, ours, identical(rows, SAME_CHANCES))
     if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
+        yield Text("How often each stack is the best", "heading")
         yield Chart(figure, "chances", sentence)
-    if said := words.best_together(grouped["p_best"]):
-        yield Text(said, "caption")
+        if said := " ".join(filter(None, words.about_best(grouped["p_best"]))):
+            yield Text(said, "caption")
     yield Table(
         grouped,
         cols.Rows(
@@ -176,7 +176,7 @@ def what_flips_it(view: View, ask: Ask) -> Blocks:
     rule, decision = ask_rule(view, ask)
     turned = data.turned(view, view.constraints, rule)
     shape = front(view.table, decision)
-    yield Answer(words.turning_words(turned))
+    yield Answer(words.turning_words(turned, view.quality.name))
     cards = [] if shape is None else [words.front_card(shape)]
     if decision.chosen is not None:
         cards.append(words.quality_card(view.table.row(decision.chosen, named=True), view.quality))
@@ -247,7 +247,7 @@ def _one_stack(view: View, ask: Ask, grid: Grid) -> Blocks:
     yield Chart(charts.one_stack(grid, run_id or grid.leader), "one_stack", "Score and rank of one stack")
 
 
-@section("worth measuring more", "Is it worth asking more queries or judging more passages first?")
+@section("worth measuring more", "Is it worth testing more queries or judging more passages first?")
 def worth_measuring_more(view: View, ask: Ask) -> Blocks:
     """Yield the effect of more queries, judgements, timings and stacks on the choice, and their cost."""
     counted = data.chances(view, view.constraints, view.rule)
@@ -260,13 +260,16 @@ def worth_measuring_more(view: View, ask: Ask) -> Blocks:
             asked = f"By {view.quality.name}, {text.sample(known.quality.shape[1])}."
             yield Answer(advice(view), f"{NOT_BY_QUERIES} {asked}")
             yield from _passages(view, ask, unjudged)
-            yield Text("More queries", "heading")
-            yield from _queries(view, ask, rows, heads=False)
+            yield Fold("More queries", _queries(view, ask, rows, heads=False))
         else:
             yield from _queries(view, ask, rows)
             if unjudged is not None:
-                yield from _passages(view, ask, unjudged)
-    yield Text("Stacks to add", "heading")
+                yield Fold("Which passages to judge next", _passages(view, ask, unjudged))
+    yield Fold("Untested stacks to try", _untested(view))
+
+
+def _untested(view: View) -> Blocks:
+    """Yield the stacks to evaluate next, with their guessed quality and least latency and cost."""
     further = data.stacks_to_add(view, view.constraints)
     yield Text(words.next_stack_words(further))
     if not further.is_empty():
@@ -322,7 +325,7 @@ def _queries(view: View, ask: Ask, rows: list[int], *, heads: bool = True) -> Bl
         heads: Whether the result heads the page, instead of being a text below another one.
     """
     money = ask_money(view, ask, rows)
-    amounts = worth.amounts(money.affordable)
+    amounts = worth.amounts(money.affordable, again(view))
     plan = data.look_ahead(view, view.constraints, view.rule, tuple(rows), amounts)
     planned = worth.plan_rows(plan, money.price)
     sentence, details = words.plan_answer(view, planned, money.affordable, assumed_usd=money.assumed_usd)
@@ -335,11 +338,10 @@ def _queries(view: View, ask: Ask, rows: list[int], *, heads: bool = True) -> Bl
     else:
         yield from map(Text, (sentence, details, *chips.values()))
     yield Chart(charts.plan_chart(planned, money.affordable), "plan", sentence)
-    yield Table(planned, PLAN)
-    yield Text("Which stacks it is about", "heading")
+    yield Fold("In numbers", [Table(planned, PLAN)])
     rivals = worth.rival_rows(view.table, plan, view.decision)
-    yield Text(words.rival_words(rivals, len(rows)))
-    yield Table(rivals, cols.Rows("rivals", "name today final", *NUMBERS, more=INTERVAL))
+    told = cols.Rows("rivals", "name today final", *NUMBERS, more=INTERVAL)
+    yield Fold("Which stacks could win", [Text(words.rival_words(rivals)), Table(rivals, told)])
     ranked = rivals.join(
         view.table.filter("has_rankings").select("run_id"), on="run_id", how="semi", maintain_order="left"
     )
@@ -360,7 +362,6 @@ def _tagged(view: View, ranked: pl.DataFrame) -> Blocks:
 
 def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
     """Yield the passages to judge next, with a link to Golden sets, and the effect of others' grades."""
-    yield Text("Which passages to judge next", "heading")
     yield Text(next_words(unjudged, view.quality))
     rows = unjudged.worth.rows.head(USUAL)
     if not rows.is_empty():
@@ -429,7 +430,7 @@ PASSAGES = cols.Rows(
 WITH = cols.Rows(
     "with_grades", "name", cols.score("before"), cols.score("after", "with its grades"), "change is"
 )
-PLAN = cols.Rows("plan", "more", cols.count("n", "n then"), "usd flip left")
+PLAN = cols.Rows("plan", "more", cols.count("n", "n then"), "usd flip", more="left")
 TAGS = cols.Rows(
     "tags",
     "tag n",

@@ -14,11 +14,12 @@ from core.analysis.workspace.noise import Noise
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
-from core.decide.axes import LIMITS
+from core.decide.axes import LIMITS, QUALITY
 from core.decide.planner import WORLDS, Bill
 from core.decide.rules import Decision
 from core.stats.intervals import SEED
 from core.views import text
+from core.views.confidence.charts import SHOWN
 from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
@@ -30,7 +31,7 @@ Card = tuple[str, str, str]  # A number of the answer: label, value and its basi
 BEST_TOGETHER = "Stacks with equal results are best together: these shares add up to over 100 %."
 SLACK = 0.005  # Rounding of shares that are added up
 CALM = 0.05  # A probability below this is called small
-DRAWN = " drawn towards the mean of all stacks"
+DRAWN = " corrected for the luck of picking the best"
 _LIKELY = 0.05  # A stack to add that beats the choice less often than this is no proposal
 MOVED = 1.15  # A tag is named if its best share is this many times today's
 
@@ -48,9 +49,13 @@ def held(view: View) -> str:
     return f"{name} is {good_enough(decision)} in {text.percent(sure.pgs)} of resamples."
 
 
-def best_together(best: pl.Series) -> str:
-    """Say that shares of being the best add up to more than one, as equal stacks are best together."""
-    return BEST_TOGETHER if float(best.sum() or 0) > 1 + SLACK else ""
+def about_best(best: pl.Series) -> tuple[str, str]:
+    """Say which stacks the chart of shares leaves out, and why shares may add up to over 1."""
+    known = best.drop_nulls()
+    never, shown = int((known == 0).sum()), int((known.head(SHOWN) > 0).sum())
+    parts = [f"{text.count(never, 'stack is', 'stacks are')} never the best"] if never else []
+    parts += [f"{more:,} more are in the table"] if (more := known.len() - never - shown) else []
+    return f"{'; '.join(parts)}.".lstrip("."), BEST_TOGETHER if float(best.sum() or 0) > 1 + SLACK else ""
 
 
 def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None]) -> list[Card]:
@@ -144,26 +149,33 @@ def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
 def about_chances(queries: int, draws: int) -> str:
     """Explain how the probabilities are computed."""
     return (
-        f"{draws:,} repeats draw {text.count(queries, 'query')} anew (seed {SEED}). Each mean is drawn "
-        "towards the mean of all stacks, the more, the less sure it is. Other kinds of queries are not in it."
+        f"{draws:,} repeats draw {text.count(queries, 'query')} anew (seed {SEED}). Each mean is moved "
+        "towards that of all stacks, the less sure it is, the more. Other kinds of queries are not in it."
     )
 
 
 ALONE = "Each row changes one number. Stacks of the same models share their time and cost."
 
 
-def turning_words(turned: pl.DataFrame) -> str:
-    """Say at which quality the runner-up would be chosen; if at none, which other number would change it."""
+def turning_words(turned: pl.DataFrame, measure: str) -> str:
+    """Say at which quality the runner-up would be chosen; if at none, which other number would change it.
+
+    Args:
+        turned: From `core.views.confidence.hold.turn_rows`.
+        measure: Name of the quality.
+    """
     if turned.is_empty():
         return "There is no runner-up within the limits, so nothing is near to winning."
     mine = turned.head(turned.height // 2)
     turning = mine.filter(pl.col("then").is_not_null())
     if turning.is_empty():
-        return "No change of one number alone lets the runner-up win."
+        return "No change of one number alone lets another stack win."
     of_quality = turning.filter(number="quality")
     row = (of_quality if of_quality.height else turning).row(0, named=True)
-    now = "" if row["change"] == SLIGHT else f" instead of {row['now']}"
-    return f"The runner-up would win with {row['number']} {row['then']}{now}."
+    number = measure if row["number"] == QUALITY.word else row["number"]
+    if row["change"] == SLIGHT:
+        return f"{row['stack']} would win with {number} {row['then']}."
+    return f"{row['stack']} would win if its {number} went from {row['now']} to {row['then']}."
 
 
 def excluded_words(excluded: pl.DataFrame) -> str:
@@ -293,68 +305,58 @@ def plan_answer(
         assumed_usd: The price of a judgement, if it is assumed.
 
     Returns:
-        The sentence to head the page, and when the remaining doubt becomes small.
+        The sentence to head the page, and how often the choice changes and what the money pays for.
     """
-    found, (bought, rest) = view.sure.p_better_found, _bought(rows, affordable, assumed_usd)
+    found, (bought, paid) = view.sure.p_better_found, _bought(rows, affordable, assumed_usd)
     if found is None:
-        return bought, rest
+        return bought, paid
     share, more = text.percent(found), text.count(again(view), "more query")
-    pays = "they pay" if asking_pays(view) else "hardly worth it"
-    said = f"{bought} {rest}"
+    worth = "Worth it" if asking_pays(view) else "Not worth it"
+    said = f"{worth}: {more} would show a better stack in {share} of simulations."
+    return said, " ".join(part for part in (_changing(view, rows, found), paid) if part)
+
+
+def _changing(view: View, rows: pl.DataFrame, found: float) -> str:
+    """Say how often as many queries again change the choice, which they may without a better stack."""
     changes = rows.filter(pl.col("more") >= again(view))["flip"].head(1).to_list()
+    if not changes:
+        return ""
     delta = view.decision.delta
-    if delta and changes and found < changes[0] / 2:
-        said += f" Most changes are to a stack within {delta:g}: no better one."
-    return f"{more} would show a better stack in {share} of simulations: {pays}.", said
+    alike = f", mostly to one less than {delta:g} better" if delta and found < changes[0] / 2 else ""
+    return f"The choice changes in {text.percent(changes[0])} of them{alike}."
 
 
 def _bought(rows: pl.DataFrame, affordable: int | None, assumed_usd: float | None) -> tuple[str, str]:
-    """Return the effect of the money's queries on the choice, and when the remaining doubt becomes small."""
+    """Return the effect of the money's queries on the choice, and what the money pays for."""
     wanted = rows["more"].to_list()[-1] if affordable is None else affordable
     at = rows.filter(pl.col("more") == wanted)
     assumed = "" if assumed_usd is None else f" at an assumed {text.usd(assumed_usd)} a judgement"
     if at.is_empty() or wanted == 0:
-        sentence, paid = f"Your budget pays for {text.count(wanted, 'more query')}.", ""
-    else:
-        row = at.row(0, named=True)
-        would = "would change" if row["flip"] else "would not change"
-        chance = f" in {text.percent(row['flip'])} of simulations" if row["flip"] else ""
-        sentence = f"{text.count(wanted, 'more query')} {would} the choice{chance}."
-        paid = f"They cost {text.usd(row['usd'])}{assumed}. "
-    left = rows["left"][0]
-    stays = f"{paid}With endless queries it would remain first in {text.percent(1 - left)}"
-    if left < CALM:
-        return sentence, f"{stays}."
-    calm = rows.filter(pl.col("left") < CALM)
-    if calm.is_empty():
-        last = rows.row(-1, named=True)
-        doubt = f"Even after {last['more']:,} more it may change, in {text.percent(last['left'])}"
-        return sentence, f"{stays}. {doubt}."
-    few = f"After {calm['more'][0]:,} more it changes in less than {text.percent(CALM)}."
-    return sentence, f"{stays}. {few}"
+        return f"Your budget pays for {text.count(wanted, 'more query')}.", ""
+    row = at.row(0, named=True)
+    would = "would change" if row["flip"] else "would not change"
+    chance = f" in {text.percent(row['flip'])} of simulations" if row["flip"] else ""
+    more = text.count(wanted, "more query")
+    return f"{more} {would} the choice{chance}.", f"{text.usd(row['usd'])} pay for {more}{assumed}."
 
 
 def about_worlds(delta: float) -> str:
     """Explain how further queries are simulated."""
     return (
         f"{WORLDS:,} simulations (seed {SEED}). Each weights the queries so far anew, adds more queries like "
-        "them, and decides again by your limits and rule. In the heading a stack is better only by more than "
-        f"{delta:.3g}."
+        "them, and decides again by your limits and rule. A better stack is better "
+        f"by more than {delta:.3g}."
     )
 
 
-def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:
-    """Say how many stacks are still in contention."""
-    in_play = rivals.filter(pl.col("final") >= CALM)
-    if in_play.is_empty():
+def rival_words(rivals: pl.DataFrame) -> str:
+    """Say how often endless queries would choose the first two stacks."""
+    in_play = rivals.filter(pl.col("final") >= CALM).select("name", "final").head(2).rows()
+    if not in_play:
         return "No stack is chosen in as much as one simulation of twenty."
-    names = [
-        f"{name} ({text.percent(share)})" for name, share in in_play.select("name", "final").head(3).rows()
-    ]
-    return (
-        f"With endless queries {in_play.height} of {text.count(leading_ones, 'leading stack')} would win "
-        f"with a chance of {CALM:.0%} or more; first {', '.join(names)}.".replace("5%", "5 %")
-    )
+    (name, share), rest = in_play[0], in_play[1:]
+    others = "".join(f", {other} in {text.percent(often)}" for other, often in rest)
+    return f"With endless queries {name} would win in {text.percent(share)} of simulations{others}."
 
 
 def price_words(price: Bill, leading_ones: int) -> str:
@@ -412,20 +414,19 @@ def next_stack_words(rows: pl.DataFrame) -> str:
     guessed = within.filter(pl.col("chance").is_not_null()).sort(
         "chance", descending=True, maintain_order=True
     )
-    said = [
-        f"No stack to add is likely to beat the chosen one: {best['of']} with {best['step']} comes nearest, "
-        f"at {text.score(best['guess'])} ± {best['spread']:.3f}."
-        if best["chance"] < _LIKELY
-        else f"The best guess: {best['of']} with {best['step']}, about {text.score(best['guess'])} "
-        f"± {best['spread']:.3f}, beats the chosen stack with a chance of {text.percent(best['chance'])}."
-        for best in guessed.head(1).iter_rows(named=True)
-    ]
-    said += [
-        f"A search would try {stack} first: an order, no forecast."
-        for stack in within.drop_nulls("place")["stack"].head(1)
-    ]
+    best = guessed.row(0, named=True) if guessed.height else None
+    said = []
+    if best is not None:
+        guess = f"{best['of']} with {best['step']}: {text.score(best['guess'])} ± {best['spread']:.3f}"
+        said = [
+            f"No untested stack is likely to beat the choice; the best guess is {guess}."
+            if best["chance"] < _LIKELY
+            else f"{guess}, better than the choice with a chance of {text.percent(best['chance'])}."
+        ]
+    elif (first := within.drop_nulls("place")["stack"]).len():
+        said = [f"To try next: {first[0]}. Its quality is not predicted."]
     if outside := rows.height - within.height:
-        said.append(f"{text.count(outside, 'stack')} to add would break your limits.")
+        said.append(f"{text.count(outside, 'untested stack')} would break your limits.")
     if said:
         return " ".join(said)
     return "No stack one step from the frontier is missing, or too few are known for a guess."

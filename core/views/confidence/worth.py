@@ -33,12 +33,15 @@ EFFECTS, SEARCH, BOTH = "effects", "search", "both"
 AT_LEAST = "What the least of the evaluated stacks with its dearest part takes."
 NEIGHBOURS = cols.Rows(
     "neighbours",
-    "of step said_by place guess",
-    cols.score("spread", "±", "Standard error of the guess."),
-    cols.share("chance", "beats the choice", "Chance of a higher quality than today's choice."),
+    "of step guess",
+    cols.share("chance", "beats the choice", "Chance of a higher quality than the chosen stack's."),
     cols.number("latency_least", "≥ ms", AT_LEAST),
-    cols.usd("cost_least", "≥ $ / 1k", AT_LEAST),
     cols.text("beyond", "limits", "That it breaks already by its dearest part."),
+    more=(
+        cols.score("spread", "±", "Standard error of the guess."),
+        "place said_by",
+        cols.usd("cost_least", "≥ $ / 1k", AT_LEAST),
+    ),
 )
 _Key = tuple[str | None, ...]
 _DEPTH = "candidates"
@@ -88,10 +91,9 @@ def plan(
     return Plan(tuple(kept), outlook(part, held, limits, more, seed=SEED), timed, queries)
 
 
-def amounts(affordable: int | None) -> tuple[int, ...]:
-    """Return numbers of queries to evaluate: the usual ones, and the number that the money buys."""
-    extra = {affordable} if affordable and affordable <= 10 * USUAL[-1] else set()
-    return tuple(sorted({*USUAL, *extra}))
+def amounts(*also: int | None) -> tuple[int, ...]:
+    """Return numbers of queries to evaluate: the usual ones, and others unless unknown or too many."""
+    return tuple(sorted({*USUAL, *(more for more in also if more and more <= 10 * USUAL[-1])}))
 
 
 def plan_rows(plan: Plan, price: Bill) -> pl.DataFrame:

@@ -52,7 +52,7 @@ def found_again(view: View) -> str:
     if found is None or view.decision.chosen is None:
         return ""
     more = text.count(again(view), "more query")
-    return f"{more} would show a better stack with a chance of {text.percent(found)}."
+    return f"{more} would show a better stack in {text.percent(found)} of simulations."
 
 
 def first_step(view: View) -> Step:

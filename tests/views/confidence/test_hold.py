@@ -55,9 +55,10 @@ def test_what_ties_with_the_best_is_what_the_decision_ties_with_its_paired_diffe
 def test_shares_of_equal_stacks_are_said_to_add_up_to_more_than_all():
     _, chances, _ = found()
     assert chances["p_best"].sum() > 1.9, "twins win each resample together"
-    assert words.best_together(chances["p_best"]) == words.BEST_TOGETHER
-    assert words.best_together(chances["p_best"][1:]) == ""
-    assert words.best_together(pl.Series([None], dtype=pl.Float64)) == ""
+    assert words.about_best(chances["p_best"]) == ("2 stacks are never the best.", words.BEST_TOGETHER)
+    assert words.about_best(chances["p_best"][1:2]) == ("", "")
+    assert words.about_best(pl.Series([None], dtype=pl.Float64)) == ("", "")
+    assert words.about_best(pl.Series([0.05] * 14))[0] == "2 more are in the table."
 
 
 def test_what_is_surely_within_the_zone_ties_and_the_cheapest_of_them_ships():
@@ -124,7 +125,7 @@ def test_no_choice_is_said():
     assert tied.is_empty()
     assert words.held(view).startswith("No stack above")
     assert words.held_cards(view, shares(TABLE, SAMPLE, (view.constraints, "quality")), (60, None)) == []
-    assert words.turning_words(hold.turn_rows(TABLE, [])).startswith("There is no runner-up")
+    assert words.turning_words(hold.turn_rows(TABLE, []), "RA-nWG@10").startswith("There is no runner-up")
 
 
 def test_every_stack_is_in_the_table_the_likeliest_first():
@@ -142,6 +143,11 @@ def test_charts_escape_names_and_mark_the_chosen_one():
     assert drawn is not None
     assert "<img" not in drawn.to_json().replace("\\u003c", "<")
     assert drawn.data[0].marker.color[0] == "#D55E00"
+    assert list(drawn.data[0].x) == [1.0, 1.0], "those that are never the best are left out"
+    assert len(drawn.data) == 1, "every one of them is always within the limits"
+    rare = chances.with_columns(p_feasible=pl.lit(0.7))
+    _, within = charts.chances(hold.share_rows(table, view.decision, rare)).data
+    assert list(within.x) == [0.7, 0.7]
 
 
 def test_what_would_turn_the_choice_is_said_with_units_and_winner():
@@ -152,9 +158,9 @@ def test_what_would_turn_the_choice_is_said_with_units_and_winner():
     assert cheaper["now"] == "$1.10 / 1k"
     assert cheaper["winner"] == "twin"
     assert cheaper["change"].startswith("−$0.11 / 1k (−10."), "within 1 % a cost is equal"
-    said = words.turning_words(rows)
+    said = words.turning_words(rows, "RA-nWG@10")
     of_quality = rows.row(2, named=True)
-    assert said == f"The runner-up would win with quality {of_quality['then']} instead of 0.796."
+    assert said == f"twin would win if its RA-nWG@10 went from 0.796 to {of_quality['then']}."
 
 
 def test_a_change_too_small_to_be_read_is_no_number():

@@ -92,7 +92,7 @@ def test_the_section_on_real_runs(demo_store: Path):
 def test_a_kind_has_the_interval_that_queries_has_of_its_tag(shipped_store: Path):
     """One function of one quantity: the same stack on the same queries."""
     space = Workspace(Store.open(shipped_store), "docs-search")
-    here = space.page("confidence", "kinds of question", {}).tables["kinds"]
+    here = space.page("confidence", "kinds of query", {}).tables["kinds"]
     there = space.page("queries", choices={}).tables["slices"]
     chosen = space.decide().chosen.name
     asked = {

@@ -60,6 +60,7 @@ def test_amounts_hold_what_the_money_pays_for():
     assert worth.amounts(25) == (10, 20, 25, 40, 80, 160, 320, 640, 1280)
     assert worth.amounts(None) == worth.amounts(0) == worth.USUAL
     assert worth.amounts(10**9) == worth.USUAL
+    assert worth.amounts(25, 30, 40) == (10, 20, 25, 30, 40, 80, 160, 320, 640, 1280)
 
 
 def test_the_rows_begin_with_today_and_carry_n_and_money():
@@ -69,35 +70,33 @@ def test_the_rows_begin_with_today_and_carry_n_and_money():
 
 
 @pytest.mark.parametrize(
-    ("flip", "left", "affordable", "sentence", "details"),
+    ("flip", "affordable", "sentence", "details"),
     [
-        ([0.0, 0.1, 0.3], [0.4, 0.2, 0.04], 10, "10 more queries would change the choice in 10.0 %",
-         "They cost $2.00. With endless queries it would remain first in 60.0 %. "
-         "After 20 more it changes in less than 5.0 %."),
-        ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "20 more queries would change the choice in 30.0 %",
-         "Even after 20 more it may change, in 20.0 %."),
-        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "Your budget pays for 0 more", "remain first in 100.0 %"),
-        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "Your budget pays for 7 more", "remain first in 100.0 %"),
+        ([0.0, 0.1, 0.3], 10, "10 more queries would change the choice in 10.0 %",
+         "$2.00 pay for 10 more queries."),
+        ([0.0, 0.1, 0.3], None, "20 more queries would change the choice in 30.0 %",
+         "$4.00 pay for 20 more queries."),
+        ([0.0, 0.0, 0.0], 20, "20 more queries would not change the choice.",
+         "$4.00 pay for 20 more queries."),
+        ([0.0, 0.0, 0.0], 0, "Your budget pays for 0 more", ""),
+        ([0.0, 0.0, 0.0], 7, "Your budget pays for 7 more", ""),
     ],
 )  # fmt: skip
-def test_the_answer(flip, left, affordable, sentence, details):
-    rows = pl.DataFrame(
-        {"more": [0, 10, 20], "n": [40, 50, 60], "usd": [0.0, 2.0, 4.0], "flip": flip, "left": left}
-    )
+def test_the_answer(flip, affordable, sentence, details):
+    rows = pl.DataFrame({"more": [0, 10, 20], "n": [40, 50, 60], "usd": [0.0, 2.0, 4.0], "flip": flip})
     averages = asking(stacks(name=["a", "b"], quality=[0.5, 0.6]))
     said = words.plan_answer(averages, rows, affordable)
     assert said[0].startswith(sentence)
     assert len(said[0].split()) <= 14
-    assert details in said[1]
-    assert "assumed" not in said[1]
+    assert said[1] == details
     marked = words.plan_answer(averages, rows, affordable, assumed_usd=0.01)[1]
-    assert ("at an assumed $0.01 a judgement" in marked) == ("They cost" in marked)
+    assert marked == (f"{details[:-1]} at an assumed $0.01 a judgement." if details else "")
 
 
-def test_the_chart_shows_both_chances_and_the_money():
+def test_the_chart_shows_how_often_the_choice_changes_and_the_money():
     rows = worth.plan_rows(found()[1], PRICE)
     drawn = charts.plan_chart(rows, 25)
-    assert [list(trace.y) for trace in drawn.data] == [rows["flip"][1:].to_list(), rows["left"][1:].to_list()]
+    assert [list(trace.y) for trace in drawn.data] == [rows["flip"][1:].to_list()]
     assert drawn.layout.shapes[0].x0 == 25
     assert not charts.plan_chart(rows, None).layout.shapes
 
@@ -110,7 +109,13 @@ def test_rivals_are_the_stacks_that_some_world_chooses():
     )
     assert rows["final"].sum() == pytest.approx(1.0)
     assert dict(rows.select("name", "today").rows())["one"] == "chosen"
-    assert words.rival_words(rows, 3).startswith("With endless queries 2 of 3 leading stacks")
+    shares = dict(rows.select("name", "final").rows())
+    first, second = rows["name"].to_list()
+    assert words.rival_words(rows) == (
+        f"With endless queries {first} would win in {100 * shares[first]:.1f} % of simulations, "
+        f"{second} in {100 * shares[second]:.1f} %."
+    )
+    assert words.rival_words(rows.clear()).startswith("No stack is chosen")
 
 
 def test_timings_far_from_any_limit_change_nothing_and_near_one_they_do():
@@ -153,8 +158,9 @@ def test_stacks_to_add_are_guessed_from_published_figures(
     assert 0 < rows["chance"][0] < 1
     assert " → " in rows["step"][0]
     likely = rows.filter(pl.col("beyond").is_null())["chance"].max()
-    said = "The best guess: " if likely >= 0.05 else "No stack to add is likely to beat the chosen one: "
-    assert words.next_stack_words(rows).startswith(said)
+    said = words.next_stack_words(rows)
+    assert said.startswith("No untested stack is likely to beat the choice; ") == (likely < 0.05)
+    assert (", better than the choice with a chance of " in said) == (likely >= 0.05)
     assert words.next_stack_words(rows.clear()).startswith("No stack one step")
     nothing = Constraints(min_quality=1.0)
     assert worth.next_rows(whole, decide(whole, nothing), nothing).is_empty()
@@ -198,7 +204,7 @@ def test_a_depth_that_nothing_reads_is_never_modelled_and_what_breaks_a_limit_is
     )
     within = [stack for stack, why in found.items() if why is None]
     assert made["stack"].head(len(within)).sort().to_list() == sorted(within)
-    outside = f"{3 - len(within)} stack"
+    outside = f"{3 - len(within)} untested stack"
     assert (outside in words.next_stack_words(made)) == (len(within) < 3)
 
 
@@ -217,7 +223,10 @@ def test_the_model_of_a_search_names_stacks_to_add(published_store: Path):
     assert not {*named["said_by"]} & {worth.EFFECTS}
     assert rows.filter(said_by=worth.EFFECTS)["chance"].is_sorted(descending=True)
     assert rows.filter(said_by=worth.BOTH)["chance"].null_count() == 0
-    assert "A search would try" in words.next_stack_words(rows)
+    unguessed = words.next_stack_words(rows.with_columns(chance=pl.lit(None, pl.Float64)))
+    first = rows.filter(pl.col("beyond").is_null(), pl.col("place").is_not_null())["stack"][0]
+    assert unguessed.startswith(f"To try next: {first}. Its quality is not predicted.")
+    assert "To try next" not in words.next_stack_words(rows)
     assert worth.missing_model() is None
 
 
