@@ -53,7 +53,11 @@ def small(said: Said, *, rows: int = ROWS, passages: int = PASSAGES) -> Small:
         "choices": {key: _choice(asked) for key, asked in said.choices.items()},
         "made_of": made_of(said.place),
     }
-    read = [one for block in blocks if isinstance(block, Passages) for one in _read(block, passages)]
+    read = [
+        _passage(passage, judged=block.judged)
+        for block in blocks if isinstance(block, Passages)
+        for passage in block.passages[:passages]
+    ]  # fmt: skip
     if read:
         told["passages"] = {"notice": NOTICE, "untrusted": read}
     return {key: value for key, value in told.items() if value not in (None, [], {})}
@@ -181,10 +185,6 @@ def _numbers(blocks: Iterable[Block]) -> list[Small]:
     return [
         {name: untrusted(value) for name, value in zip(names, card, strict=True) if value} for card in cards
     ]
-
-
-def _read(block: Passages, most: int) -> list[Small]:
-    return [_passage(passage, judged=block.judged) for passage in block.passages[:most]]
 
 
 def _passage(passage: Passage, *, judged: bool) -> Small:

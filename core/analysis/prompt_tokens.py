@@ -121,7 +121,6 @@ def _lengths(snapshot: Snapshot, collection_id: str, ids: pl.Series, counts: str
 
 
 def _running(rows: pl.DataFrame) -> Running:
-    """Return the running sums of one run."""
     queries = rows["query_id"].unique().sort()
     (query,) = places(rows, query_id=queries.to_list())
     rank = rows["rank"].to_numpy() - 1

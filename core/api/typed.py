@@ -125,7 +125,6 @@ def _kind(details: Mapping[str, Any]) -> str:
 
 
 def _keys(value: object) -> tuple[object, ...]:
-    """Return the keys or positions of the elements of a value."""
     if isinstance(value, Mapping):
         return tuple(value)
     return tuple(range(len(value))) if isinstance(value, list | tuple) else ()

@@ -65,13 +65,10 @@ def _crowd(host: str, port: int, processes: int, settings: Mapping[str, str]) ->
     if not hasattr(socket, "send_fds"):
         raise AccessError("This system hands no connections to other processes: leave out --processes")
     try:
-        listening = socket.create_server((host, port), family=_family(host, port))
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.create_server((host, port), family=family)
     except OSError as error:
         raise AccessError(f"Port {port} of {host} cannot be listened to: {error.strerror}") from error
     with listening:
         typer.echo(f"http://{settings['browser.serverAddress']}:{port}, drawn by {processes} processes")
         return serve(str(APP), listening, processes, settings)
-
-
-def _family(host: str, port: int) -> socket.AddressFamily:
-    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]

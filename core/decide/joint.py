@@ -205,7 +205,9 @@ def chances(
             sums[3 + place] += best
             if not place:
                 sums[0] += _on_frontier(merit, latency, sample.cost, noise)
-                sums[1] += _within(latency, constraints.sla_ms).sum(axis=1)
+                sums[1] += (latency <= (np.inf if constraints.sla_ms is None else constraints.sla_ms)).sum(
+                    axis=1
+                )
                 sums[2] += feasible.sum(axis=1)
     shares = sums / resamples
     shares[4, slice(None) if not sample.again.size else slice(0)] = np.nan
@@ -277,10 +279,6 @@ def weighted_percentile(values: Floats, counts: NDArray[np.int32], share: float)
         second += reached <= above
     low, high = values[order[first]], values[order[second]]
     return np.where(size > 0, low + (high - low) * (place - below), np.nan)
-
-
-def _within(latency: Floats, sla_ms: float | None) -> Mask:
-    return np.asarray(latency <= (np.inf if sla_ms is None else sla_ms))
 
 
 def feasible_in(

@@ -153,10 +153,6 @@ def _expanded(**axes: Any) -> list[Stack]:  # noqa: ANN401 - those of `Axes`
     return expand_axes(Axes(**axes))
 
 
-def _all() -> list[Stack]:
-    return list({stack.stack_id: stack for stack in (*grid(), *noisy(), *reranked())}.values())
-
-
 def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[Stack] | None = None) -> Demo:
     """Make the demo collection with its golden set, then run the stacks on it.
 
@@ -167,6 +163,8 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
     from core.pipeline.evaluate import Job, Protocol, Status, corpus_of, merged, run_job  # noqa: PLC0415
     from core.pipeline.evaluate.session import Site  # noqa: PLC0415
 
+    if stacks is None:
+        stacks = list({stack.stack_id: stack for stack in (*grid(), *noisy(), *reranked())}.values())
     tell = progress or (lambda *_: None)
     tell(0, 1, "read the documentation")
     asked, judged = queries(), judgements()
@@ -178,7 +176,7 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
         collection_id=COLLECTION_ID,
         corpora={None: corpus_of(passages())},
         queries=asked,
-        stacks=_all() if stacks is None else stacks,
+        stacks=stacks,
         protocol=Protocol(repeats=REPEATS, shuffled=True),
     )
 

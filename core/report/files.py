@@ -76,7 +76,6 @@ def _name(data: Data) -> str:
 
 
 def _pareto(view: View, data: Data) -> Chart:
-    """Return the Pareto chart of a view."""
     caption = (
         f"{theme.best_corner(higher=view.quality.higher_is_better)} The line is the frontier of what the "
         "limits allow; dimmed stacks break a limit. The ring marks the chosen stack."

@@ -173,7 +173,6 @@ def _names(shown: Sequence[Data], named: Mapping[str, str], x: Floats, y: Floats
 
 
 def _limits(most: float | None, floor: float | None) -> Iterator[theme.Spec]:
-    """Draw the limits on both axes."""
     dashed = {"type": "line", "line": {"dash": "dash", "color": theme.ACCENT}}
     if most is not None:
         yield {**dashed, "x0": most, "x1": most, "y0": 0, "y1": 1, "yref": "y domain"}

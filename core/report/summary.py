@@ -310,7 +310,6 @@ def terms(data: Data, view: View) -> dict[str, str]:
 
 
 def _on_frontier(stack: Data) -> bool:
-    """Return whether a record says that a stack is on the frontier."""
     return bool(stack["status"] == "frontier")
 
 

@@ -251,7 +251,8 @@ def resampled(sample: Sample, drawn: Floats) -> Floats:
         [S, R]; NaN if a resample has no query that counts for the stack.
     """
     statistics = np.empty((len(sample.top), len(drawn)))
-    for rows in _blocks(len(statistics)):
+    for start in range(0, len(statistics), _BLOCK):
+        rows = slice(start, start + _BLOCK)
         bottoms, which = _distinct(sample.bottom[rows])
         below = bottoms @ drawn.T
         np.matmul(sample.top[rows], drawn.T, out=statistics[rows])
@@ -262,10 +263,6 @@ def resampled(sample: Sample, drawn: Floats) -> Floats:
         else:
             statistics[rows] /= below[which]
     return statistics
-
-
-def _blocks(rows: int) -> list[slice]:
-    return [slice(start, start + _BLOCK) for start in range(0, rows, _BLOCK)]
 
 
 def _distinct(bottom: Floats) -> tuple[Floats, NDArray[np.intp]]:

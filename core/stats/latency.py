@@ -100,20 +100,17 @@ def per_repeat(
     parts = known.filter(_in_scope(scope, stages) & (pl.col("stage") != TOTAL))
     whole = known.filter((pl.col("stage") == TOTAL) & pl.lit(scope == "path" and stages is None))
     expected = parts.group_by("run_id").agg(pl.col("stage").n_unique().alias("expected"))
+    first = pl.when(pl.col("place").is_not_null().all()).then(pl.col("place").min())
     sums = (
         parts.join(whole.select("run_id").unique(), on="run_id", how="anti")
         .group_by("run_id", "query_id", "repeat")
-        .agg(pl.col("ms").sum(), _first_place(), pl.col("stage").n_unique().alias("found"))
+        .agg(pl.col("ms").sum(), first.alias("place"), pl.col("stage").n_unique().alias("found"))
         .join(expected, on="run_id")
         .filter(pl.col("found") == pl.col("expected"))
         .with_columns(pl.lit(TOTAL).alias("stage"))
     )
     columns = ["run_id", "stage", "query_id", "repeat", "ms", "place"]
     return pl.concat([parts.select(columns), whole.select(columns), sums.select(columns)])
-
-
-def _first_place() -> pl.Expr:
-    return pl.when(pl.col("place").is_not_null().all()).then(pl.col("place").min()).alias("place")
 
 
 def _in_scope(scope: Scope, stages: Sequence[str] | None) -> pl.Expr:

@@ -103,7 +103,8 @@ _WRONG: Mapping[str, tuple[str, str]] = {
 
 def _refused(kind: str, said: str, seconds: float, memory: str) -> InputError:
     problem, do = _WRONG[kind]
-    values = {"said": said, "seconds": seconds, "memory": memory, "there": _there()}
+    there = f"There are {', '.join(sorted((*RECORDS, *TABLES, *NAMED.values())))}."
+    values = {"said": said, "seconds": seconds, "memory": memory, "there": there}
     return InputError(problem.format(**values), where="sql", do=do.format(**values))
 
 
@@ -166,7 +167,3 @@ def _literal(value: object) -> str:
 def _text(value: str) -> str:
     """Quote a text as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"
-
-
-def _there() -> str:
-    return f"There are {', '.join(sorted((*RECORDS, *TABLES, *NAMED.values())))}."

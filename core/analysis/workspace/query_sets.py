@@ -193,7 +193,7 @@ def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
         return frozenset(scope.shared.ids) or None
 
     def counted() -> frozenset[str]:
-        run_ids = _ranked(snapshot, scope)
+        run_ids = chosen_runs(snapshot, scope).filter("has_rankings")["run_id"].to_list()
         if not run_ids:
             return frozenset()
         graded = evidence(snapshot, run_ids, golden)
@@ -208,10 +208,6 @@ def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
 
     key = (str(snapshot.catalogue.path), snapshot.revision, scope)
     return _KEPT.once(key, counted, lambda kept_ids: 100 * len(kept_ids))
-
-
-def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
-    return chosen_runs(snapshot, scope).filter("has_rankings")["run_id"].to_list()
 
 
 def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:

@@ -249,7 +249,6 @@ def anew(job: Job) -> Job:
 
 
 def _spec_of(manifest: JsonMap, where: str) -> SweepSpec:
-    """Return the specification in a manifest."""
     from core.pipeline.sweep import parse  # noqa: PLC0415
 
     if not manifest.get("sweep"):

@@ -117,7 +117,6 @@ class Elasticsearch(DatabaseIndex):
                 yield {"_index": self.table, "_id": str(place), "_source": {**text, **vector, **held}}
 
     def _mapping(self, dim: int) -> Json:
-        """Return the mapping for creating an index."""
         graph = {"type": "hnsw", **self._graph}
         vector = {"type": "dense_vector", "dims": dim, "index": True, "index_options": graph}
         vector["similarity"] = self.similarities[self.metric]
@@ -152,25 +151,19 @@ class Elasticsearch(DatabaseIndex):
         dim = int(field.get("dims", field.get("dimension", 0)))
         return Facts(dim, client.count(index=self.table)["count"], size["size_in_bytes"])
 
-    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
-        return self._asked(query, k, text, [])
-
-    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
-        """Search with filters in the request: of the graph, of the words, and of what is compared."""
-        held = [{"term": {HELD: name}} for name in only.columns]
-        return self._asked(query, k, text, [*held, *_conditions(only.parts)])
-
-    def _asked(self, query: Vectors, k: int, text: str, only: list[Json]) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
         how = self._options["search"]
+        held = [{"term": {HELD: name}} for name in only.columns] if only else []
+        left = [*held, *_conditions(only.parts if only else ())]
         if how == BM25:
-            asked: Json = {"query": self._words(text, only)}
+            asked: Json = {"query": self._words(text, left)}
         elif how == RRF:
-            asked = self._merged(query, k, text, only)
+            asked = self._merged(query, k, text, left)
         elif self._options["exact"] == "yes":
-            compared = {"bool": {"filter": [{"exists": {"field": self._vector}}, *only]}}
+            compared = {"bool": {"filter": [{"exists": {"field": self._vector}}, *left]}}
             asked = {"query": {"script_score": {"query": compared, "script": self._script(query)}}}
         else:
-            asked = self._near(query, k, only)
+            asked = self._near(query, k, left)
         named = self._id != _ID
         body = {**asked, "size": k, "_source": [self._id] if named else False}
         hits = self._client.search(index=self.table, body=body)["hits"]["hits"]
@@ -181,7 +174,6 @@ class Elasticsearch(DatabaseIndex):
         ]
 
     def _words(self, text: str, only: list[Json]) -> Json:
-        """Return the query for the words of a text."""
         match = {"match": {self._text: {"query": text}}}
         return {"bool": {"must": [match], "filter": only}} if only else match
 

@@ -145,21 +145,12 @@ class LanceDb(DatabaseIndex):
             )
         return Facts(kind.list_size, self._opened.count_rows(), self._bytes())
 
-    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
         del text
-        return self._asked(query, k, "")
-
-    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
-        """Search with `where`, before the neighbours are looked for."""
-        del text
-        return self._asked(
-            query, k, " AND ".join([*(f"{name} IS NOT NULL" for name in only.columns), *_where(only.parts)])
-        )
-
-    def _asked(self, query: Vectors, k: int, where: str) -> Found:
         asked = self._opened.search(query, vector_column_name=self._vector)
-        if where:
-            asked = asked.where(where, prefilter=True)
+        if only:
+            held = (f"{name} IS NOT NULL" for name in only.columns)
+            asked = asked.where(" AND ".join([*held, *_where(only.parts)]), prefilter=True)
         asked = asked.distance_type(_METRICS[self.metric]).select([self._id, "_distance"]).limit(k)
         if self._options["exact"] == "yes":
             asked = asked.bypass_vector_index()

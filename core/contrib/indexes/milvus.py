@@ -146,22 +146,14 @@ class Milvus(DatabaseIndex):
             return sorted(self._client.list_collections())
         return sorted(path.stem for path in self._at.parent.glob("*.db"))
 
-    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
         del text
-        return self._asked(query, k, "")
-
-    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
-        """Search with a filter of scalar columns, before the neighbours are looked for."""
-        del text
-        held = [f"array_contains({HELD}, '{name}')" for name in only.columns]
-        return self._asked(query, k, " and ".join([*held, *_expressions(only.parts)]))
-
-    def _asked(self, query: Vectors, k: int, only: str) -> Found:
+        held = [f"array_contains({HELD}, '{name}')" for name in only.columns] if only else []
         (found,) = self._client.search(
             self.table,
             data=[query],
             anns_field=self._vector,
-            filter=only,
+            filter=" and ".join([*held, *_expressions(only.parts if only else ())]),
             limit=k,
             output_fields=[self._id],
             search_params={

@@ -1,4 +1,4 @@
-"""What documents keep of the fields of their passages, and filters as Qdrant takes them."""
+"""What Qdrant's client and its engine share: options of a graph, sizes, payloads and filters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.filters import Kind
+from core.params import Options, Param, whole
 from core.pipeline.index.only import HELD, NotAll, Only, Test, held_by
 
 _INDEXED: Mapping[Kind, str] = {
@@ -15,6 +16,21 @@ _INDEXED: Mapping[Kind, str] = {
     Kind.BOOL: "keyword",
     Kind.TEXTS: "keyword",
 }
+
+
+DISTANCES = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
+GRAPH = (
+    Param(name="m", default=16, low=4, high=512, text="Neighbours per vector."),
+    Param(name="ef_construction", default=100, low=4, high=10_000, text="Looked at per vector added."),
+    Param(name="ef_search", default=128, low=1, high=100_000, text="Looked at per search."),
+)
+_ROW = 24.0  # bytes beside a vector
+
+
+def vector_bytes(dim: int, options: Options) -> float:
+    """Return the bytes that a vector takes with its neighbours in the graph."""
+    number = {"float32": 4.0, "float16": 2.0, "int8": 5.0}[str(options["type"])]
+    return 1.5 * number * dim + 8.0 * whole(options, "m") + _ROW
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - JSON
@@ -35,8 +51,10 @@ def payload_of(row: Sequence[object]) -> dict[str, Any]:
     }
 
 
-def filter_of(models: Any, only: Only) -> Any:  # noqa: ANN401 - an optional package
-    """Return a filter of the payload, made of a package's own classes."""
+def filter_of(models: Any, only: Only | None) -> Any:  # noqa: ANN401 - an optional package
+    """Return a filter of the payload, made of a package's own classes; None without one."""
+    if only is None:
+        return None
     held = [_matches(models, HELD, name) for name in only.columns]
     return models.Filter(must=[*held, *_conditions(models, only.parts)])
 

@@ -161,26 +161,22 @@ class PgVector(DatabaseIndex):
         self._type = columns[self._vector].partition("(")[0]
         return Facts(dim or 0, count, size)
 
-    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
-        del text
-        return self._rows(self._asked, (query, (), k), on=False)
-
-    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
         """Search with `WHERE`; a graph is walked on until enough rows match, as far as pgvector allows."""
         del text
         values: list[Any] = []
-        held = [self._sql.SQL("{} IS NOT NULL").format(self._sql.Identifier(name)) for name in only.columns]
-        where = self._sql.SQL(" AND ").join([*held, *self._where(only.parts, values)])
-        asked = self._statement(self._sql.SQL("WHERE {} ").format(where) if held else self._sql.SQL(""))
-        return self._rows(asked, (query, values, k), on=True)
-
-    def _rows(self, asked: str, of: tuple[Vectors, Sequence[Any], int], *, on: bool) -> Found:
-        """Return the rows of a statement for a query, the values of its filter, and K; `on`: walk on."""
-        (query, values, k), connection = of, self._connection
-        self._set_depth(connection, k, on=on)
+        asked = self._asked if only is None else self._filtered(only, values)
+        connection = self._connection
+        self._set_depth(connection, k, on=only is not None)
         given = (self._vector_types[self._type](query), *values, k)
         rows = connection.execute(asked, given).fetchall()
         return [(name, 1 - far if self.metric == "cosine" else -far) for name, far in rows]
+
+    def _filtered(self, only: Only, values: list[Any]) -> str:
+        """Return the statement with a filter, whose values are added to `values`."""
+        held = [self._sql.SQL("{} IS NOT NULL").format(self._sql.Identifier(name)) for name in only.columns]
+        where = self._sql.SQL(" AND ").join([*held, *self._where(only.parts, values)])
+        return self._statement(self._sql.SQL("WHERE {} ").format(where) if held else self._sql.SQL(""))
 
     def _where(self, parts: Sequence[Test | NotAll], values: list[Any]) -> list[Any]:
         """Return conditions with a placeholder for every value, which is added to `values`."""

@@ -7,34 +7,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from core.contrib.indexes.payload import filter_of, indexed, payload_of
+from core.contrib.indexes.payload import DISTANCES, GRAPH, filter_of, indexed, payload_of, vector_bytes
 from core.errors import ClqError, InputError
-from core.params import Options, Param, whole
+from core.params import Param, whole
 from core.pipeline.index.kinds import KEY, Engine, shared
 from core.pipeline.index.only import Only
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered, secret
 from core.providers.embed import Vectors
 
 _FOLDER = "qdrant"
-_DISTANCES = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
-_ROW = 24.0
 _BATCH = 1000
 _PAUSE_S = 0.2
 _OPTIONS = (
     *shared("", id="", vector=""),
     KEY,
-    Param(name="m", default=16, low=4, high=512, text="Neighbours per vector."),
-    Param(name="ef_construction", default=100, low=4, high=10_000, text="Looked at per vector added."),
-    Param(name="ef_search", default=128, low=1, high=100_000, text="Looked at per search."),
+    *GRAPH,
     Param(
         name="type", default="float32", choices=("float32", "float16", "int8"), text="Numbers; int8: beside."
     ),
 )  # fmt: skip
-
-
-def _vector_bytes(dim: int, options: Options) -> float:
-    number = {"float32": 4.0, "float16": 2.0, "int8": 5.0}[str(options["type"])]
-    return 1.5 * number * dim + 8.0 * whole(options, "m") + _ROW
 
 
 class Qdrant(DatabaseIndex):
@@ -49,7 +40,7 @@ class Qdrant(DatabaseIndex):
         requirements="requirements-qdrant.txt",
         example="http://host:6333",
         schemes=("http", "https"),
-        vector_bytes=_vector_bytes,
+        vector_bytes=vector_bytes,
         folder=True,
         searching=("exact", "ef_search"),
     )
@@ -67,7 +58,7 @@ class Qdrant(DatabaseIndex):
             name,
             vectors_config=models.VectorParams(
                 size=vectors.shape[1],
-                distance=models.Distance(_DISTANCES[self.metric]),
+                distance=models.Distance(DISTANCES[self.metric]),
                 datatype=None if kind == "int8" else kind,
             ),
             hnsw_config=models.HnswConfigDiff(
@@ -104,7 +95,7 @@ class Qdrant(DatabaseIndex):
             config = config[self._vector]
         elif self._vector:
             raise self.no_column(self._vector, ["one without a name"])
-        if _DISTANCES[self.metric] != getattr(config.distance, "value", config.distance):
+        if DISTANCES[self.metric] != getattr(config.distance, "value", config.distance):
             raise InputError(
                 f"The collection {self.table} compares by {getattr(config.distance, 'value', '')}.",
                 where=f"index {self.name}",
@@ -112,16 +103,8 @@ class Qdrant(DatabaseIndex):
             )
         return Facts(config.size, self._client.count(self.table, exact=True).count, self._bytes())
 
-    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
         del text
-        return self._asked(query, k, None)
-
-    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
-        """Search with a filter of the payload."""
-        del text
-        return self._asked(query, k, filter_of(self.driver.models, only))
-
-    def _asked(self, query: Vectors, k: int, only: Any) -> Found:  # noqa: ANN401 - an optional package
         models, name = self.driver.models, self._id
         looked_at = max(whole(self._options, "ef_search"), k)
         how = models.SearchParams(hnsw_ef=looked_at, exact=self._options["exact"] == "yes")
@@ -130,7 +113,7 @@ class Qdrant(DatabaseIndex):
             query=query.tolist(),
             using=self._vector or None,
             limit=k,
-            query_filter=only,
+            query_filter=filter_of(models, only),
             search_params=how if self.remote else None,  # a folder is always searched exhaustively
             with_payload=[name] if name else False,
         )

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from core.contrib.indexes.payload import filter_of, indexed, payload_of
+from core.contrib.indexes.payload import DISTANCES, GRAPH, filter_of, indexed, payload_of, vector_bytes
 from core.errors import InputError
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
@@ -17,10 +17,8 @@ from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, n
 from core.providers.embed import Vectors
 
 _FOLDER = "qdrant-edge"
-_DISTANCES = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
 _BATCH = 10_000
 _LEAST_KB = 1  # Vectors of a graph, as small as the engine allows
-_ROW = 24.0
 DENSE, BM25, RRF = "dense", "bm25", "rrf"
 _TEXT = "text"
 _CONSTANT = 61  # as the engine counts ranks from 0: 1 / (60 + rank from 1)
@@ -31,9 +29,7 @@ _LANGUAGES = (
 )  # fmt: skip
 _OPTIONS = (
     *shared("", id="", vector=""),
-    Param(name="m", default=16, low=4, high=512, text="Neighbours per vector."),
-    Param(name="ef_construction", default=100, low=4, high=10_000, text="Looked at per vector added."),
-    Param(name="ef_search", default=128, low=1, high=100_000, text="Looked at per search."),
+    *GRAPH,
     Param(
         name="type", default="float32", choices=("float32", "float16", "int8"),
         text="Numbers; int8: codes beside them, which are looked at first.",
@@ -45,11 +41,6 @@ _OPTIONS = (
     Param(name="text", default=_TEXT, free=True, text="Name of the sparse vectors of words."),
     Param(name="language", default="english", choices=_LANGUAGES, text="Stop words and stemmer."),
 )  # fmt: skip
-
-
-def _vector_bytes(dim: int, options: Options) -> float:
-    number = {"float32": 4.0, "float16": 2.0, "int8": 5.0}[str(options["type"])]
-    return 1.5 * number * dim + 8.0 * whole(options, "m") + _ROW
 
 
 class QdrantEdge(DatabaseIndex):
@@ -64,7 +55,7 @@ class QdrantEdge(DatabaseIndex):
         requirements="requirements-qdrant-edge.txt",
         example="/an/absolute/folder",
         schemes=(),
-        vector_bytes=_vector_bytes,
+        vector_bytes=vector_bytes,
         least_bytes=69_240_000,
         folder=True,
         searching=("exact", "ef_search"),
@@ -80,7 +71,7 @@ class QdrantEdge(DatabaseIndex):
         shutil.rmtree(at, ignore_errors=True)
         at.parent.mkdir(parents=True, exist_ok=True)
         graph = edge.HnswIndexConfig(whole(options, "m"), whole(options, "ef_construction"), _LEAST_KB)
-        distance = getattr(edge.Distance, _DISTANCES[self.metric])
+        distance = getattr(edge.Distance, DISTANCES[self.metric])
         codes = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, always_ram=True)
         config = edge.EdgeConfig(
             vectors=edge.EdgeVectorParams(
@@ -156,24 +147,18 @@ class QdrantEdge(DatabaseIndex):
             raise self.no_column(self._vector, ["one without a name"])
         return Facts(len(vector), self._shard.info().points_count, bytes_of(self._at))
 
-    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
-        return self._asked(query, k, text, None)
-
-    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
-        """Search with a filter of the payload."""
-        return self._asked(query, k, text, filter_of(self.driver, only))
-
-    def _asked(self, query: Vectors, k: int, text: str, only: Any) -> Found:  # noqa: ANN401 - an optional package
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
         edge, name, how = self.driver, self._id, self._options["search"]
+        left = filter_of(edge, only)
         near: dict[str, Any] = {
             "query": edge.Query.Nearest(query.tolist(), self._vector or None),
             "params": self._effort(k),
-            "filter": only,
+            "filter": left,
         }
         words: dict[str, Any] = {}
         if how != DENSE:
             asked = self._asking.embed_query(text)
-            words = {"query": edge.Query.Nearest(asked, str(self._options["text"])), "filter": only}
+            words = {"query": edge.Query.Nearest(asked, str(self._options["text"])), "filter": left}
         told = {DENSE: near, BM25: words}.get(str(how)) or {
             "prefetches": [edge.Prefetch(limit=k, **leg) for leg in (near, words)],
             "query": edge.Fusion.Rrf(_CONSTANT),

@@ -135,21 +135,14 @@ class Redis(DatabaseIndex):
         index = float(told["total_index_memory_sz_mb"]) * 1024**2
         return Facts(int(columns[self._vector].get("dim", 0)), count, int(index + count * (row or 0)))
 
-    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
         del text
-        return self._asked(query, k, "*")
-
-    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
-        """Search with a filter, which Redis applies before the neighbours or while it looks for them."""
-        del text
-        held = [f"@{HELD}:{{{name}}}" for name in only.columns]
-        return self._asked(query, k, f"({' '.join([*held, *_clauses(only.parts)])})" if held else "*")
-
-    def _asked(self, query: Vectors, k: int, only: str) -> Found:
+        held = [f"@{HELD}:{{{name}}}" for name in only.columns] if only else []
+        asked = f"({' '.join([*held, *_clauses(only.parts)])})" if only and held else "*"
         looked_at = max(whole(self._options, "ef_search"), k)
         effort = "" if self._options["exact"] == "yes" else f" EF_RUNTIME {looked_at}"
         _, *rows = self._client.execute_command(
-            "FT.SEARCH", self.table, f"{only}=>[KNN {k} @{self._vector} $vector{effort} AS far]",
+            "FT.SEARCH", self.table, f"{asked}=>[KNN {k} @{self._vector} $vector{effort} AS far]",
             "PARAMS", 2, "vector", query.tobytes(), "SORTBY", "far", "RETURN", 2, self._id, "far",
             "LIMIT", 0, k, "TIMEOUT", 1000 * _TIMEOUT_S, "DIALECT", 2,  # its own timeout leaves out the rest
         )  # fmt: skip

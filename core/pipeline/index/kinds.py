@@ -146,11 +146,6 @@ class Kind(Method):
             _check_sample(read, passages, self.name)
         return read
 
-    def variables(self) -> set[str]:
-        """Return the environment variables that belong to the engine, which need no permission."""
-        usual = {str(param.default) for param in self.options if param.name == "url_env" and param.default}
-        return usual | {f"{self.name.upper()}_URL", f"{self.name.upper()}_API_KEY"}
-
     def expected_bytes(self, given: JsonMap | None, *, dim: int, passages: int) -> int:
         """Return the approximate size of an index in bytes, without building it."""
         read = self.read(given, dim=dim, passages=passages)

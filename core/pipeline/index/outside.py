@@ -133,13 +133,11 @@ class DatabaseIndex(ABC):
         """Ask the engine for the table's facts."""
 
     @abstractmethod
-    def _nearest(self, query: Vectors, k: int, text: str) -> Found:
-        """Ask for the nearest neighbours of one vector; engines that also search text get the query text."""
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
+        """Ask for the nearest neighbours of one vector; engines that also search text get the query text.
 
-    def _nearest_of(self, query: Vectors, k: int, text: str, only: Only) -> Found:
-        """Ask for the nearest neighbours among the rows that a filter leaves, for engines that filter."""
-        del query, k, text, only
-        raise no_selection(self.name)
+        Engines that select are given a filter, and return neighbours among the rows that it leaves.
+        """
 
     def _fields(self) -> tuple[list[Kind], list[Row]]:
         """Return the types of the columns to store beside the vectors, and each row's values."""
@@ -187,11 +185,11 @@ class DatabaseIndex(ABC):
             return self._nearest(query, depth, text)
         if not depth:
             return []
-        if not set(scope.asked.names) <= set(self._names):
+        if not self.selects or not set(scope.asked.names) <= set(self._names):
             raise no_selection(self.name)
         if scope not in self._only:
             self._only[scope] = only_of(scope.asked, scope.kinds, self._names)
-        return self._nearest_of(query, depth, text, self._only[scope])
+        return self._nearest(query, depth, text, self._only[scope])
 
     @cached_property
     def _only(self) -> dict[Scope, Only]:

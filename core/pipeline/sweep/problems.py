@@ -156,7 +156,6 @@ def _words(details: Any, model: type[BaseModel]) -> tuple[str, str]:  # noqa: AN
 
 
 def _keys(location: Sequence[str | int], model: type[BaseModel]) -> list[str]:
-    """Return keys of the table at a location."""
     tables = [model]
     for part in location:
         if isinstance(part, str) and part.startswith(TAGGED):

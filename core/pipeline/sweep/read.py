@@ -334,7 +334,6 @@ class _Material:
 
 
 def _sources(corpus: Corpus, passages: pl.DataFrame) -> pl.Series:
-    """Return the source of each passage of a corpus."""
     searched = corpus.passage_ids.alias("passage_id").to_frame()
     placed = searched.join(
         passages.select("passage_id", "source"), on="passage_id", how="left", maintain_order="left"

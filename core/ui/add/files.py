@@ -294,7 +294,6 @@ def _looked(fingerprint: str, _items: Sequence[Any], _options: Options) -> tuple
 
 
 def _size(item: Any) -> int:
-    """Return the size of an offered file."""
     if not isinstance(item, os.PathLike):
         return int(item.size)
     path = Path(item)

@@ -61,7 +61,6 @@ def review(folder: Path) -> None:
 
 
 def _button(folder: Path, name: str, query_id: str, act: str) -> None:
-    """Draw the button of an act, with its key."""
     word, key = _ACTS[act]
     kind: Literal["primary", "secondary"] = "primary" if act == "accept" else "secondary"
     st.button(

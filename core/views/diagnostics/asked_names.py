@@ -237,7 +237,9 @@ def answer(table: pl.DataFrame, quality: Quality) -> str:
     ends = text.interval(row["change_low"], row["change_high"]).strip()
     now = f"{text.score(row['clean'])} → {text.score(row['quality'])}"
     by = f"{text.signed(row['change'])} {ends}".strip()
-    margin = "" if row["d_change"] is None else f"; its D_name changes by {_percent(row['d_change'])}"
+    margin = ""
+    if row["d_change"] is not None:
+        margin = f"; its D_name changes by {text.signed(row['d_change'], '{:.0f} %'.format)}"
     return f"Names {said}: {quality.name} of {stack} goes {now} ({by}, n = {row['n']:,}){margin}."
 
 
@@ -263,10 +265,6 @@ def linked(table: pl.DataFrame, quality: Quality) -> str:
 
 def _rho(value: float | None) -> str:
     return "" if value is None else text.signed(value, "{:.2f}".format)
-
-
-def _percent(value: float) -> str:
-    return text.signed(value, "{:.0f} %".format)
 
 
 def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:

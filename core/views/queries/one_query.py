@@ -135,7 +135,6 @@ def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weighe
 
 
 def _pool(snapshot: Snapshot, run_id: str, golden_set_id: str | None, query_id: str) -> pl.DataFrame:
-    """Return a run's candidates for a query."""
     if golden_set_id is not None:
         (run_id,) = evidence(snapshot, [run_id], golden_set_id, [Measure("PROC[RA-nWG]")]).pool_runs
     ranked = snapshot.rankings([run_id], query_id=query_id)

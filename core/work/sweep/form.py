@@ -234,7 +234,6 @@ FOLDER = "FOLDER"
 
 
 def _preset(name: str) -> Form:
-    """Read a preset into the fields of the form."""
     preset = tomllib.loads(presets()[name].read_text(encoding="utf-8"))
     said = preset.get("axes", {})
     axes = {axis: _names(said.get(axis, ["none"] if axis in _NONE else [])) for axis in AXES}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
 from core.axes import Spec
 from core.decide.axes import COST, STEPS
-from core.decide.switching import Item, Terms, largest, needed
+from core.decide.switching import Terms, largest, needed
 from core.pipeline.evaluate import Job
 from core.pipeline.sweep.fields import Search, searched_by
 from core.pipeline.sweep.problems import Problem, Severity, SpecError
@@ -79,11 +79,8 @@ def _within(snapshot: Snapshot, job: Job, running: Spec, stack: Stack, how: Sear
     if most is not None and (step is None or STEPS.index(step) > STEPS.index(most)):
         return False
     dollars = how.limits.max_switching_usd
-    return dollars is None or (step is not None and _known_usd(items_of(asked)) <= dollars)
-
-
-def _known_usd(items: Iterable[Item]) -> float:
-    return math.fsum(item.usd for item in items if item.usd is not None)
+    known = math.fsum(item.usd for item in items_of(asked) if item.usd is not None)
+    return dollars is None or (step is not None and known <= dollars)
 
 
 def _row(spec: Mapping[str, Any], run_id: str) -> dict[str, Any]:
