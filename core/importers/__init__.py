@@ -10,10 +10,11 @@ from core.importers.formats.own import export
 from core.importers.formats.table import recognised, stacks_of
 from core.importers.judgements import GRADE_MAPPINGS, mapping_text
 from core.importers.load import Preview, load, preview
-from core.importers.meaning import TEMPLATES, Row, TableAs
+from core.importers.meaning import Row, TableAs
 from core.importers.naming import ROLES, Value, named
 from core.importers.read.member import Limits, Progress
 from core.importers.read.source import Offered, Upload
+from core.importers.templates import TEMPLATES
 
 __all__ = [
     "FORMATS",

@@ -35,8 +35,8 @@ from core.views.blocks import (
     Way,
 )
 from core.views.columns import Column
-from core.views.columns import for_people as in_unit
 from core.views.pages import Page, now_at
+from core.views.units import for_people as in_unit
 
 FORMAT = "clq-explorer/page"
 VERSION = 1

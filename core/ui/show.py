@@ -21,8 +21,9 @@ from core.ui.state import PHONE
 from core.ui.view import current_frame, current_page, find_view
 from core.views import columns as cols
 from core.views import text
-from core.views.columns import Column, Rows, in_ms, scale_of, unit_of
+from core.views.columns import Column, Rows
 from core.views.text import plain, to_csv, to_parquet, upright
+from core.views.units import in_ms, scale_of, unit_of
 from core.views.words.judging import provenance
 
 UNJUDGED_ON = "confidence"  # The page that states what is unjudged

@@ -6,8 +6,6 @@ only its own differences.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +14,6 @@ from typing import Any, Literal
 import polars as pl
 
 from core.decide.axes import BESIDE, HARM
-from core.number_format import SHARED_DIGITS, UNIT, CostUnit, digits_apart
 from core.tables import schema
 
 Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "exact", "list", "date", "time"]
@@ -563,76 +560,6 @@ _EVERY = (
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in _EVERY}
 """Every column by its name in frames, JSON and CSV."""
-
-
-_DOLLARS = ("usd", "change")
-"""Forms of columns that may hold dollars per 1,000, which their label then includes."""
-
-
-def _of_many(label: str) -> bool:
-    return re.search(r"\b1k\b|1,000", label) is not None
-
-
-def scale_of(label: str, said: CostUnit) -> float:
-    """Return the factor that converts the numbers below a label to this cost unit."""
-    if not said.million or not _of_many(label):
-        return 1.0
-    return 1 / said.factor if "per $" in label else said.factor
-
-
-def unit_of(rows: pl.DataFrame, labels: Mapping[str, str]) -> CostUnit:
-    """Return the cost unit of a table: the one in its rows, otherwise one that suits its dollar columns."""
-    if rows.height and set(UNIT) <= set(rows.columns):
-        return CostUnit.of(rows.select(UNIT).row(0, named=True))
-    named = [name for name, label in labels.items() if scale_of(label, CostUnit(million=True)) > 1]
-    return CostUnit.among(value for name in named for value in rows[name].cast(pl.Float64))
-
-
-def for_people(
-    rows: pl.DataFrame, shown: Sequence[Column], said: CostUnit | None
-) -> tuple[pl.DataFrame, tuple[Column, ...]]:
-    """Return rows and columns of a table in human-readable form.
-
-    Args:
-        said: The page's cost unit; None = the rows' own unit, or one that suits the table.
-
-    Returns:
-        Costs in that unit, dollar columns with enough digits to distinguish the values, four at most, and
-        milliseconds with two digits of the least, so that none is written as 0.00.
-    """
-    dollars = {column.name: column.label for column in shown if column.form in _DOLLARS}
-    said = said or unit_of(rows, dollars)
-    scales = {name: scale for name, label in dollars.items() if (scale := scale_of(label, said)) != 1}
-    written = rows.with_columns(pl.col(name) * scale for name, scale in scales.items())
-
-    def told(column: Column) -> Column:
-        if column.name not in dollars:
-            return in_ms(column, written)
-        digits = column.digits
-        if column.form == "usd":
-            counted = said.digits if _of_many(column.label) else 0
-            each = written[column.name].cast(pl.Float64).round_sig_figs(SHARED_DIGITS)
-            digits = max(counted, digits_apart(each))
-        return column.replace(label=said.label(column.label), help=said.label(column.help), digits=digits)
-
-    return written, tuple(map(told, shown))
-
-
-def in_ms(column: Column, rows: pl.DataFrame) -> Column:
-    """Return a column of milliseconds with two digits of the least that is over 0; others as they are."""
-    if column.form != "number" or column.digits < _LEAST or not _MS.search(column.label):
-        return column
-    if column.name not in rows.columns or not rows[column.name].dtype.is_numeric():
-        return column
-    least = rows.select(pl.col(column.name).filter(pl.col(column.name) > 0).cast(pl.Float64).min()).item()
-    if least is None or least >= 10**-_LEAST:
-        return column
-    return column.replace(digits=min(_FINEST, 1 - math.floor(math.log10(least))))
-
-
-_MS = re.compile(r"\bms\b")
-_LEAST, _FINEST = 2, 5
-"""Usual decimals of milliseconds, and the most: a clock tells no less from 0."""
 
 
 def columns(chosen: Columns, before: Sequence[Column] = (), ends: str = "") -> tuple[Column, ...]:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from core.number_format import PER_1K, CostUnit, usd
-from core.views import columns
+from core.views import columns, units
 
 
 def test_no_name_is_declared_twice():
@@ -36,7 +36,7 @@ def test_a_table_says_costs_as_its_page_does_else_as_suits_them(
 ):
     rows = pl.DataFrame({"cost": dollars, "n": 1}, schema={"cost": pl.Float64, "n": pl.Int64})
     shown = (columns.COLUMNS["cost"].replace(label=label, help="Per 1,000 queries."), columns.COLUMNS["n"])
-    scaled, (cost, n) = columns.for_people(rows, shown, said)
+    scaled, (cost, n) = units.for_people(rows, shown, said)
     assert (cost.label, [each and pytest.approx(each) for each in written[1]]) == (
         written[0], scaled["cost"].to_list(),
     )  # fmt: skip
@@ -49,7 +49,7 @@ def test_a_table_says_costs_as_its_page_does_else_as_suits_them(
 def test_rows_of_a_workspace_bring_their_unit_and_digits_tell_them_apart():
     said = {"cost_shown_per": 1_000_000, "cost_digits": 2}
     rows = pl.DataFrame({"cost": [0.00015024, 0.00015191], **said})
-    scaled, (cost,) = columns.for_people(rows, columns.columns(["cost"]), None)
+    scaled, (cost,) = units.for_people(rows, columns.columns(["cost"]), None)
     assert cost.label == "$ / 1M"
     assert [usd(value, cost.digits) for value in scaled["cost"]] == ["$0.15", "$0.152"]
 
@@ -61,6 +61,6 @@ def test_rows_of_a_workspace_bring_their_unit_and_digits_tell_them_apart():
 def test_milliseconds_are_never_written_as_nothing(values: list[float | None], digits: int):
     of = columns.Rows("times", columns.number("latency_ms", "p50 ms"), columns.number("saved", "queries"))
     rows = of.frame([(value, 0.001) for value in values])
-    _, (ms, saved) = columns.for_people(rows, of.every, None)
+    _, (ms, saved) = units.for_people(rows, of.every, None)
     assert (ms.digits, saved.digits) == (digits, 2)
-    assert columns.in_ms(of.columns[0], rows).digits == digits
+    assert units.in_ms(of.columns[0], rows).digits == digits

@@ -19,7 +19,7 @@ from core.importers.rewriting import all_rewritten
 from core.importers.runs import stripped
 from core.store import Store
 from core.tables import Pieces, frame
-from core.work.imports import matching
+from core.work.imports import shelf
 from core.work.imports.background import ChangedError
 from core.work.imports.imports import land, plan, read_into
 from core.work.imports.matching import UnmatchedError, fits, matches, refused, suggested
@@ -334,7 +334,7 @@ def test_of_what_is_larger_than_memory_a_sample_is_looked_at_and_said_to_be_one(
         assert isinstance(made.frames["rankings"], Pieces)
         (found, _) = matches(store.read(), made)
         assert (found.known, found.offered, found.sampled) == (known, 10, None)
-    monkeypatch.setattr(matching, "_SAMPLE", 12)
+    monkeypatch.setattr(shelf, "_SAMPLE", 12)
     (found, _) = matches(store.read(), made)
     assert found.sampled is not None
     assert 0 < found.sampled <= 30
@@ -541,7 +541,7 @@ def test_texts_that_come_as_such_are_compared_too(store: Store) -> None:
 def test_of_many_texts_a_sample_is_compared_and_said_to_be_one(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matching, "_COMPARED", 4)
+    monkeypatch.setattr(shelf, "_COMPARED", 4)
     for text, known in ((table("text {}"), 10), (table("my own question {}"), 0)):
         (found, _) = matches(store.read(), read(store, {"new.csv": text}, collection_id="whole"))
         assert found.known == known
