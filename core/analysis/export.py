@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from core.analysis.scoring_table import score_table
-from core.analysis.workspace.costs import costs
-from core.analysis.workspace.latencies import latencies
+from core.analysis.scoring.table import score_table
+from core.analysis.workspace.figures.costs import costs
+from core.analysis.workspace.figures.latencies import latencies
 from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.errors import InputError, UnknownNameError

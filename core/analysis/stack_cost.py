@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis.cache import cached
-from core.analysis.workspace.costs import assumed_prices, retrieval, with_answers, with_embedding
+from core.analysis.workspace.figures.costs import assumed_prices, retrieval, with_answers, with_embedding
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.view import View
 from core.number_format import usd

@@ -11,7 +11,7 @@ import polars as pl
 from core import __version__
 from core.analysis.status import status_rows
 from core.analysis.workspace.choices import choices, unknown_measure
-from core.analysis.workspace.latencies import how_timed
+from core.analysis.workspace.figures.latencies import how_timed
 from core.analysis.workspace.noise import Noise, noisy_rows
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.stacks import runs_in

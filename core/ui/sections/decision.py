@@ -12,9 +12,9 @@ from core.analysis.workspace.resolve import NO_INCUMBENT
 from core.analysis.workspace.view import View
 from core.decide.selection import SHOWN
 from core.ui import access, cache, limits, show
-from core.ui.links import go, link
+from core.ui.address.links import go, link
+from core.ui.address.state import TAKE
 from core.ui.pick import ASKED
-from core.ui.state import TAKE
 from core.ui.view import current_frame
 from core.views import text
 from core.views.blocks import Table

@@ -22,7 +22,7 @@ from plotly.utils import PlotlyJSONEncoder
 
 from core.analysis.identical import identical, kept, merged
 from core.analysis.status import marked, ordered
-from core.analysis.workspace.beside import measure_of
+from core.analysis.workspace.figures.beside import measure_of
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, LATENCY, MOVING, QUALITY, Axis

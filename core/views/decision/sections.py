@@ -9,10 +9,10 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.identical import identical, kept, merged
+from core.analysis.moves.switching import stay_or_move
 from core.analysis.stack_cost import priced_by, recorded
-from core.analysis.switching import stay_or_move
-from core.analysis.workspace.beside import ENDS
-from core.analysis.workspace.latencies import assumed, how_timed, jitter_words
+from core.analysis.workspace.figures.beside import ENDS
+from core.analysis.workspace.figures.latencies import assumed, how_timed, jitter_words
 from core.analysis.workspace.noise import noise_words
 from core.analysis.workspace.sure import drawn, draws
 from core.analysis.workspace.view import View

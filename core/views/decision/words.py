@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from core.analysis.stack_cost import ASSUMED_PRICE, cost_basis
-from core.analysis.workspace.beside import limit_words
 from core.analysis.workspace.comparable import clock
+from core.analysis.workspace.figures.beside import limit_words
 from core.analysis.workspace.scope import MEAN, Latency, Quality
 from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View

@@ -9,11 +9,11 @@ import polars as pl
 
 from core.analysis.judging import waiting
 from core.analysis.status import CHANCES
-from core.analysis.workspace.beside import ENDS, limit_words, measure_of
 from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.comparable import MANY_HOLES
+from core.analysis.workspace.figures.beside import ENDS, limit_words, measure_of
+from core.analysis.workspace.figures.latencies import jitter_words
 from core.analysis.workspace.lacks import COLUMNS as LACKS
-from core.analysis.workspace.latencies import jitter_words
 from core.analysis.workspace.people import unused
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.unanswerable import without_answer
