@@ -8,7 +8,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from core.ui.access import ROUTES, AccessMiddleware
+from core.ui.access import AccessMiddleware
 from core.ui.serving import IMPORTS, TURNS, ready
 
 
@@ -26,6 +26,6 @@ def dashboard() -> None:
 
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    app = st.App(__file__, lifespan=ready, routes=ROUTES, middleware=[Middleware(AccessMiddleware)])
+    app = st.App(__file__, lifespan=ready, middleware=[Middleware(AccessMiddleware)])
 else:
     dashboard()

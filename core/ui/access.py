@@ -1,29 +1,20 @@
-"""Access to the server: who may connect, write and start work, and the limits on browsers.
-
-Plotly for the charts is served here too: Streamlit's own copy is three times as large and not reusable.
-"""
+"""Access to the server: who may connect, write and start work, and the limits on browsers."""
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Callable, Collection, Mapping
-from functools import cache, partial
 from ipaddress import ip_address
-from pathlib import Path
 from urllib.parse import urlsplit
 
-import plotly
 import streamlit as st
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import AccessError, ClqError
 from core.prefork import COOKIE, NUMBER, loopback
+from core.ui import assets
 from core.views.text import plain
 
 SETTING = "CLQ_WRITE"
@@ -117,45 +108,6 @@ HEADERS: Mapping[str, str] = {
 }
 """Headers sent with every response."""
 _REFUSED = 1008
-_WHOLE = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-_SMALL = Path(__file__).parent / "live" / "plotly-cartesian-4.1.1.min.js.gz"
-"""File of the package plotly.js-cartesian-dist-min, in the version of the Python package."""
-PLOTLY = f"plotly-{plotly.__version__}/plotly.min.js"
-CARTESIAN = f"plotly-small/{_SMALL.stem}"
-"""Paths of the whole library, and of one for charts with only two axes, as nearly all are, beside the pages;
-a new version has new paths, so browsers may keep them for good."""
-_PRELOAD = f"<{CARTESIAN}>; rel=preload; as=script"  # The header to fetch it while the page is starting
-_CHARTED = (
-    "/",
-    "/cost",
-    "/headroom",
-    "/curves",
-    "/latency",
-    "/compare",
-    "/queries",
-    "/golden",
-    "/diagnostics",
-)
-"""Pages whose first screen has a chart, by their paths."""
-_KEPT = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
-
-
-@cache
-def _packed(name: str) -> bytes:
-    return _SMALL.read_bytes() if name == CARTESIAN else gzip.compress(_WHOLE.read_bytes())
-
-
-async def _library(name: str, request: Request) -> Response:
-    packed = await run_in_threadpool(_packed, name)
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(packed, media_type="text/javascript", headers=_KEPT | {"Content-Encoding": "gzip"})
-    return Response(
-        await run_in_threadpool(gzip.decompress, packed), media_type="text/javascript", headers=_KEPT
-    )
-
-
-ROUTES = [Route("/{base:path}" + name, partial(_library, name)) for name in (PLOTLY, CARTESIAN)]
-"""Routes that serve the library wherever the pages lie."""
 
 
 class AccessMiddleware:
@@ -178,8 +130,22 @@ class AccessMiddleware:
         elif not served_as(headers.get("host"), names):
             await _not_served(hostname(f"//{headers.get('host')}"))(scope, receive, send)
             return
-        charted = scope.get("path") in _CHARTED
-        await self._app(scope, receive, _with_headers(send, charted=charted, seat=_seat(headers)))
+        app = await _asset(scope, headers) or self._app
+        await app(scope, receive, _with_headers(send, seat=_seat(headers)))
+
+
+async def _asset(scope: Scope, headers: Headers) -> Response | None:
+    """Return what pages load, packed unless the browser is at this machine; None for all else."""
+    if scope["type"] != "http" or scope.get("method", "GET") != "GET":
+        return None
+    near = all(map(loopback, (_peer(scope), hostname(f"//{headers.get('host')}"))))
+    packs = not near and "gzip" in headers.get("accept-encoding", "")
+    return await assets.find(scope.get("path", ""), packs=packs)
+
+
+def _peer(scope: Scope) -> str | None:
+    client = scope.get("client")
+    return client[0] if client else None
 
 
 def served_as(host: str | None, names: Collection[str | None]) -> bool:
@@ -225,8 +191,7 @@ def _marked(scope: Scope, headers: Headers) -> Scope:
 
     The origin was already checked, so it is left out if Streamlit would check again, even on the internet.
     """
-    peer = scope.get("client")
-    here = from_here(st.get_option("server.address"), peer[0] if peer else None, dict(headers))
+    here = from_here(st.get_option("server.address"), _peer(scope), dict(headers))
     same = headers.get("origin", "").partition("://")[2] == headers.get("host")
     dropped = {VISITOR.encode(), *(() if same else (b"origin",))}
     kept = [pair for pair in scope["headers"] if pair[0].lower() not in dropped]
@@ -242,16 +207,14 @@ def _seat(headers: Headers) -> str | None:
     return f"{pair}; Path=/; HttpOnly; SameSite=Lax"
 
 
-def _with_headers(send: Send, *, charted: bool, seat: str | None) -> Send:
-    """Add the headers of every answer; a page with a chart also preloads the library."""
+def _with_headers(send: Send, *, seat: str | None) -> Send:
+    """Add the headers of every answer."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
-            if charted:
-                headers["Link"] = _PRELOAD
             if seat:
                 headers.append("Set-Cookie", seat)
         await send(message)

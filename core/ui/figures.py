@@ -15,7 +15,7 @@ import pyarrow as pa
 import streamlit as st
 from plotly.io.json import to_json_plotly
 
-from core.ui.access import CARTESIAN, PLOTLY
+from core.ui.assets import CARTESIAN, PLOTLY
 from core.views.theme import chart_config
 
 _LIVE = Path(__file__).with_name("live")

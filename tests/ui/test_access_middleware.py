@@ -4,13 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from plotly.offline import get_plotlyjs_version
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
-from core.ui import access
-from core.ui.access import CARTESIAN, HEADERS, PLOTLY, ROUTES, VISITOR, AccessMiddleware, welcome
-from core.views.pages import PAGES
+from core.ui.access import HEADERS, VISITOR, AccessMiddleware, welcome
+from core.ui.assets import CARTESIAN
 
 
 @pytest.mark.parametrize(
@@ -40,7 +36,9 @@ def test_who_may_connect(origin: str | None, host: str | None, may: bool):
     assert welcome(origin, host, {"localhost", "clq.example.com"}) is may
 
 
-def _asked(kind: str, path: str = "/library", **headers: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _asked(
+    kind: str, path: str = "/media/x", method: str = "GET", **headers: str
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What the door sends, and what it passes on; empty where it passes nothing on."""
     sent: list[dict[str, Any]] = []
     passed: dict[str, Any] = {}
@@ -58,7 +56,7 @@ def _asked(kind: str, path: str = "/library", **headers: str) -> tuple[list[dict
         return {"type": f"{kind}.connect"}
 
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    scope = {"type": kind, "path": path, "headers": pairs, "client": ("127.0.0.1", 5)}
+    scope = {"type": kind, "method": method, "path": path, "headers": pairs, "client": ("127.0.0.1", 5)}
     asyncio.run(AccessMiddleware(app)(scope, receive, send))  # type: ignore[arg-type]
     return sent, passed
 
@@ -93,10 +91,6 @@ def test_the_start_of_the_server_passes():
     assert passed == ["lifespan"]
 
 
-def test_the_pages_with_a_chart_are_pages():
-    assert set(access._CHARTED) <= {"/", *(f"/{name}" for name in PAGES)}
-
-
 def test_every_answer_carries_the_headers():
     (start,), _ = _asked("http", host="localhost")
     found = dict(start["headers"])
@@ -104,24 +98,24 @@ def test_every_answer_carries_the_headers():
     assert b"frame-ancestors 'self'" in found[b"content-security-policy"]
 
 
-@pytest.mark.parametrize(("page", "named"), [("", True), ("latency", True), ("library", False)])
-def test_a_page_with_a_chart_names_the_library(page: str, named: bool):
-    (start,), _ = _asked("http", f"/{page}", host="localhost")
-    said = dict(start["headers"]).get(b"link")
-    assert said == (f"<{CARTESIAN}>; rel=preload; as=script".encode() if named else None)
-
-
-@pytest.mark.parametrize("coding", ["gzip", "identity"])
-@pytest.mark.parametrize("base", ["/", "/behind/a-proxy/"])
-@pytest.mark.parametrize(("library", "said"), [(PLOTLY, ""), (CARTESIAN, " (cartesian - minified)")])
-def test_the_library_is_served_once_per_version(base: str, coding: str, library: str, said: str):
-    with TestClient(Starlette(routes=ROUTES)) as browser:
-        found = browser.get(base + library, headers={"Accept-Encoding": coding})
-        assert browser.get(base + library.replace("plotly-", "plotly-0")).status_code == 404
-    assert found.headers.get("content-encoding", "identity") == coding
-    assert "immutable" in found.headers["cache-control"]
-    assert found.headers["content-type"].startswith("text/javascript")
-    assert f"plotly.js{said} v{get_plotlyjs_version()}" in found.text[:200]
+@pytest.mark.parametrize(
+    ("path", "method", "host", "packed"),
+    [
+        ("/", "GET", "localhost:8501", False),
+        ("/queries", "GET", "192.0.2.1", True),
+        (f"/{CARTESIAN}", "GET", "192.0.2.1", True),
+        ("/", "POST", "localhost:8501", None),
+        ("/_stcore/health", "GET", "localhost:8501", None),
+        ("/favicon.png", "GET", "localhost:8501", None),
+        ("/no/such/page.js", "GET", "localhost:8501", None),
+    ],
+)
+def test_what_pages_load_is_sent_from_memory(path: str, method: str, host: str, packed: bool | None):
+    sent, passed = _asked("http", path, method=method, host=host, accept_encoding="gzip, br")
+    found = dict(sent[0]["headers"])
+    assert bool(passed) is (packed is None)
+    assert (found.get(b"content-encoding") == b"gzip") is bool(packed)
+    assert found[b"x-frame-options"] == b"SAMEORIGIN"
 
 
 def test_a_foreign_page_is_turned_away_at_the_door():

@@ -15,7 +15,7 @@ import streamlit as st
 
 from core.analysis.workspace.view import View
 from core.ui import figures
-from core.ui.access import CARTESIAN
+from core.ui.assets import CARTESIAN
 from core.ui.limits import current
 from core.ui.pick import pick_from_chart
 from core.views.decision.chart import ParetoView, drawing, figure_json, points

@@ -5,12 +5,13 @@
 function plotly(path) {
   const known = (window.clqPlotly ??= {});
   known[path] ??= new Promise((resolve, reject) => {
+    const begun = document.querySelector(`script[src$="/${path}"]`); // by the page's frame
+    if (begun && window.Plotly) return resolve(window.Plotly);
     const base = document.querySelector('script[type="module"][src*="static/js/"]').src;
-    const script = document.createElement("script");
-    script.src = new URL(`../../${path}`, base).href;
+    const script = begun ?? Object.assign(document.createElement("script"), { src: new URL(`../../${path}`, base).href });
     script.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error("no Plotly")));
-    script.onerror = reject;
-    document.head.append(script);
+    script.addEventListener("error", reject);
+    if (!begun) document.head.append(script);
   });
   return known[path];
 }

@@ -1,1 +1,0 @@
-"""What the stack table shows of each run: latency, cost, and what stands beside the quality."""
