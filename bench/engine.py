@@ -23,7 +23,7 @@ from ranx import Qrels, Run, evaluate
 from bench import metrics_speed
 from bench.cpu import faster, least_cpu
 from bench.rankings import DEPTH, QUERIES, RUN_IDS, RUNS, SIX, fill, synthesise, write_trec
-from core.analysis.scoring_files import every_k, evidence_of
+from core.analysis.scoring.files import every_k, evidence_of
 from core.analysis.workspace.scores import evidence
 from core.importers import Options, load
 from core.store import Store

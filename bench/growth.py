@@ -22,7 +22,7 @@ import polars as pl
 from bench.children import Case, Found, in_a_process, peak_gib
 from bench.cpu import faster
 from bench.rankings import DEPTH, QUERIES, RUNS, SIX, fill, run_ids, synthesise
-from core.analysis.scoring_files import every_k, in_parts
+from core.analysis.scoring.files import every_k, in_parts
 from core.analysis.workspace.scores import evidence
 from core.store import Snapshot, Store
 from core.store.read.graded import forget

@@ -26,7 +26,7 @@ from bench.children import Case, Found, in_a_process, memory, peak_gib
 from bench.cpu import faster
 from bench.rankings import SIX
 from core.analysis.per_query import query_table
-from core.analysis.scoring_files import in_parts
+from core.analysis.scoring.files import in_parts
 from core.analysis.workspace.narrow import narrow
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.importers import Options

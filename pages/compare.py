@@ -1,7 +1,7 @@
 import streamlit as st
 
+from core.ui.address.state import HANDED_ON
 from core.ui.draw import draw_page
-from core.ui.state import HANDED_ON
 from core.ui.view import current_view
 from core.views.ask import as_offered
 from core.views.text import plain

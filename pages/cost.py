@@ -4,10 +4,10 @@ from core.choices import declared
 from core.number_format import cost_unit
 from core.prices.calculator import CostInputs, calculator
 from core.ui import cache, prices
+from core.ui.address.state import linked
 from core.ui.ask import Visitor
 from core.ui.draw import draw
 from core.ui.pick import ASKED
-from core.ui.state import linked
 from core.ui.view import current_frame, find_view
 from core.views.cost.sections import (
     Form,

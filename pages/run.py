@@ -17,7 +17,7 @@ from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.read import NO_QUESTIONS
 from core.store import Snapshot
 from core.ui import access, cache, show, work
-from core.ui.links import go
+from core.ui.address.links import go
 from core.ui.pages import pick_section, way
 from core.ui.sections import own_ask
 from core.ui.sections.readers_ask import ask, reader_fields

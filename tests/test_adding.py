@@ -16,7 +16,7 @@ from core.importers import FORMATS
 from core.metrics import REGISTRY
 from core.paths import DATA, ROOT
 from core.prices.calculator import CostInputs
-from core.ui.state import SETTINGS
+from core.ui.address.state import SETTINGS
 from core.views.pages import PAGES
 
 CHOICES = (CostInputs, Question)
@@ -123,7 +123,7 @@ def test_a_model_of_a_known_vendor_is_data(model):
 def test_a_perturbation_is_declared_done_and_put_into_specification_and_address(way):
     declared = {
         "core/metrics/robust.py", "core/pipeline/query/perturb.py", "core/pipeline/sweep/model.py",
-        "core/ui/state.py",
+        "core/ui/address/state.py",
     }  # fmt: skip
     named = naming(rf"\b{way}: Many\[|\bname=\"{way}\"|\.get\(\"{way}\"|\"{way}\": Setting", "core", "pages")
     assert named == declared
@@ -139,7 +139,7 @@ def test_an_axis_with_a_step_of_its_own_is_its_key_its_methods_and_its_step():
 def test_a_limit_beside_the_quality_is_its_axis_its_source_its_column_and_its_type():
     assert naming(r"refusal_rate\b|\bREFUSING\b", "core", "pages") == {
         "core/api/options.py", "core/decide/axes.py", "core/views/columns.py",
-        "core/analysis/workspace/beside.py",
+        "core/analysis/workspace/figures/beside.py",
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ import core as clq
 from core.agents.answers import Answers
 from core.analysis.sides import sides
 from core.analysis.workspace.clusters import groups
-from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.figures.latencies import latencies
 from core.analysis.workspace.people import corrected_means
 from core.analysis.workspace.scope import Latency
 from core.analysis.workspace.stacks import runs_in

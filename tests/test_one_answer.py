@@ -24,7 +24,7 @@ from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job
 from core.store import Store
 from core.views import text
-from core.views.blocks import Cards
+from core.views.blocks import Cards, Comparison
 from core.views.what_if.scenarios import YOURS
 from tests.oracle.worlds import World, world
 from tests.pipeline import cranfield
@@ -113,9 +113,11 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
 
 
 def cards(page: Page) -> dict[str, str | None]:
-    """The numbers of a page by their labels; None where one is no number."""
+    """The numbers of a page by their labels, of two stacks the first; None where it is no number."""
     every = [card for block in page.blocks if isinstance(block, Cards) for card in block.cards]
-    return {card[0]: shown(card[1]) for card in every}
+    sides = [number for block in page.blocks if isinstance(block, Comparison) for number in block.numbers]
+    first = {label.partition(" · ")[0]: shown(own[0][1]) for label, own, _ in sides}
+    return {card[0]: shown(card[1]) for card in every} | first
 
 
 def rule_of(rule: str) -> dict[str, object]:

@@ -19,7 +19,7 @@ from core.cli.app import app
 from core.errors import ClqError, InputError, UnknownNameError
 from core.pipeline.sweep import SpecError, parse
 from core.pipeline.sweep.model import Axes, Budget, Latency, SweepSpec
-from core.ui.state import SETTINGS, problems
+from core.ui.address.state import SETTINGS, problems
 from core.views.ask import Given
 from tests.stores import Lab
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.figures.latencies import latencies
 from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.decide.marginal import reranker_scaling

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from core.analysis.scoring_table import score_table
-from core.analysis.workspace.costs import costs
-from core.analysis.workspace.latencies import latencies
+from core.analysis.scoring.table import score_table
+from core.analysis.workspace.figures.costs import costs
+from core.analysis.workspace.figures.latencies import latencies
 from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.errors import InputError, UnknownNameError
@@ -19,7 +19,7 @@ from core.exporters.mlflow import Tracked
 from core.golden.pool import Kind, Ranked
 from core.metrics import Measure
 from core.prices import PriceBook
-from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack, part_id
 from core.store import Snapshot
 from core.store.rules import RULES
 from core.tables import frame
@@ -151,6 +151,15 @@ class StoreShelf:
             return {}
         places = [self._snapshot.chunks(part) for part in parts]
         return {"chunks": pl.concat([frame("chunks", []), *places])}
+
+    def part(self, collection_id: str, chunking: str) -> Batch:
+        """Return the passages and chunks of a chunking, in the documents' order; no rows if there is none."""
+        part = part_id(collection_id, chunking)
+        chunks = self._snapshot.chunks(part)
+        ordered = chunks.sort("source", "start_char").select("passage_id")
+        passages = self._snapshot.passages(part)
+        rows = ordered.join(passages, on="passage_id", maintain_order="left").select(passages.columns)
+        return Batch(frames={"passages": rows, "chunks": chunks})
 
     def golden_set(self, golden_set_id: str) -> Batch:
         """Return a golden set with its judgements and spans.

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from core.analysis.workspace.clusters import groups
-from core.analysis.workspace.costs import run_totals
+from core.analysis.workspace.figures.costs import run_totals
+from core.analysis.workspace.figures.latencies import sample
 from core.analysis.workspace.filters import exact_runs, per_query, ranked_states, specs, twins
-from core.analysis.workspace.latencies import sample
 from core.analysis.workspace.query_sets import scores_by_query
 from core.analysis.workspace.view import View
 from core.filters import DECADES, Condition, Filter, decade, parse

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.figures.latencies import latencies
 from core.analysis.workspace.scope import MEAN, Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.errors import InputError

@@ -94,7 +94,7 @@ def compared(
     """Compare stacks query by query, as one family.
 
     Args:
-        names: Two stacks or more of `core.analysis.workspace.reported.with_queries`.
+        names: Two stacks or more of `core.analysis.workspace.figures.reported.with_queries`.
 
     Returns:
         The columns of `differences`, second − first, then if_judged (`core.analysis.paired.if_judged`),

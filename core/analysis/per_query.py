@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from core.analysis.cache import cached
+from core.analysis.workspace.figures.reported import QueryScores, computed, query_scores
 from core.analysis.workspace.query_sets import among, asked_in
-from core.analysis.workspace.reported import QueryScores, computed, query_scores
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence
 from core.analysis.workspace.unanswerable import with_slice

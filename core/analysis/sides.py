@@ -16,7 +16,7 @@ from core.analysis.paired import LOSSES, OPEN, TIES, WINS, alike, tested, with_v
 from core.analysis.per_query import query_table
 from core.analysis.workspace.clusters import EACH, FEW_GROUPS, Groups, groups
 from core.analysis.workspace.comparable import machine
-from core.analysis.workspace.latencies import sample
+from core.analysis.workspace.figures.latencies import sample
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scope import MEAN, Latency, Percentile, Quality, Scope
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis.cache import cached
-from core.analysis.workspace.costs import assumed_prices, retrieval, with_answers, with_embedding
+from core.analysis.workspace.figures.costs import assumed_prices, retrieval, with_answers, with_embedding
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.view import View
 from core.number_format import usd
@@ -235,6 +236,12 @@ def idle(bill: pl.DataFrame) -> str:
     used = machines.filter(pl.col("units_per_query") > 0, pl.col("usd_per_1k").is_not_null())
     hourly = used.select("item", pl.col("usd_per_1k") / pl.col("units_per_query") / 1000)
     return idle_words(sum(dict(hourly.iter_rows()).values()))
+
+
+def machines_needed(bill: pl.DataFrame, queries_per_month: float) -> int:
+    """Return how many machines so many queries keep busy, if none ever waits."""
+    hours = sum(bill.filter(pl.col("unit").is_in(MACHINES))["units_per_query"].drop_nulls().to_list())
+    return math.ceil(float(hours) * queries_per_month / HOURS)
 
 
 def idle_words(usd_per_hour: float) -> str:

@@ -83,7 +83,7 @@ class Workspace(Shown):
         Raises:
             UnknownNameError: If a measure or a run does not exist.
         """
-        from core.analysis.scoring_stored import score_stored  # noqa: PLC0415
+        from core.analysis.scoring.stored import score_stored  # noqa: PLC0415
         from core.analysis.workspace.scope import resolve_runs  # noqa: PLC0415
 
         snapshot = self._snapshot()

@@ -14,7 +14,7 @@ from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import Scope, resolve_runs
 from core.cli.base import Context, complain, require_collection
 from core.cli.context import Format, emit
-from core.cli.ship import ship
+from core.cli.deciding.ship import ship
 from core.errors import InputError
 from core.exporters import FORMATS, write
 from core.exporters.mlflow import send

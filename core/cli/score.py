@@ -12,9 +12,9 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.analysis.scoring_files import in_parts, score_files, write_parquet
-from core.analysis.scoring_stored import score_stored
-from core.analysis.scoring_table import Over
+from core.analysis.scoring.files import in_parts, score_files, write_parquet
+from core.analysis.scoring.stored import score_stored
+from core.analysis.scoring.table import Over
 from core.analysis.workspace.choices import as_reported, only_reported
 from core.analysis.workspace.resolve import golden_set_of, longest
 from core.analysis.workspace.scope import resolve_runs

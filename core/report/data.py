@@ -11,7 +11,7 @@ import polars as pl
 from core import __version__
 from core.analysis.status import status_rows
 from core.analysis.workspace.choices import choices, unknown_measure
-from core.analysis.workspace.latencies import how_timed
+from core.analysis.workspace.figures.latencies import how_timed
 from core.analysis.workspace.noise import Noise, noisy_rows
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.stacks import runs_in
@@ -28,13 +28,13 @@ from core.report.words import question
 from core.store import Snapshot
 from core.views.confidence.hold import shares
 from core.views.decision import words as decision_words
-from core.views.decision.sections import rented_words
-from core.views.decision.ship import handed
+from core.views.decision.ship import all_handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere
 from core.views.words import moving
 from core.views.words import verdict as standing
 from core.views.words.advice import advice, first_step, found_again, objection
+from core.views.words.bills import rented_words
 from core.views.words.choice import decided_by, meaning
 from core.views.words.facts import if_judged, record, soundness
 from core.views.words.late import slow
@@ -151,6 +151,8 @@ def record_data(
     rival = nearest_rival(verdict.table, verdict.decision, verdict.paired)
     late = None if chosen is None else slow(view, str(chosen["run_id"]))
     said = decision_words.answer(view)
+    handing = all_handed(view, verdict.table, verdict.decision)
+    second, ahead = view.once(first_step).rather, " ".join(filter(None, decision_words.lead_words(view)))
     made: dict[str, object] = {
         "made_at": made_at.isoformat(timespec="seconds"),
         "made_by": {"name": "CLQ Explorer", "version": __version__},
@@ -182,14 +184,16 @@ def record_data(
         "savings_in_words": rented_words(view) or None,
         "more_queries_in_words": None if view.sure.ahead else found_again(view) or None,
         "rule_in_words": decided_by(verdict.decision) or None,
-        "lead_in_words": " ".join(filter(None, decision_words.lead_words(view))) or None,
+        "lead_in_words": (f"The first is {ahead[:1].lower()}{ahead[1:]}" if second else ahead) or None,
         "hurts_users": [hurt.data for hurt in view.once(hurts)],
         "slow": late,
+        "slow_second": None if second is None else slow(view, second.run_id),
         "slow_in_words": decision_words.late_words(view) or None,
         "environment": how_timed(verdict.table, view.quality.k),
         "workspace": workspace(view.snapshot, view.scope),
         "stack": None if chosen is None else _stack(chosen),
-        "ship": None if chosen is None else asdict(handed(view, verdict.table, verdict.decision)),
+        "ship": None if chosen is None else asdict(next(iter(handing.values()))),
+        "ship_second": asdict([*handing.values()][1]) if len(handing) > 1 else None,
         "runs": _runs(view.snapshot, view.scope),
         "revision_made": revision_made(view.snapshot),
         "price_book": {

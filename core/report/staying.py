@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
-from core.analysis.switching import stay_or_move
+from core.analysis.moves.switching import stay_or_move
 from core.analysis.workspace.view import View
 from core.providers.ends import ends_of
 from core.views.words.moving import line

@@ -85,7 +85,9 @@ def summary(data: Data, view: View) -> list[str]:
         firm += f"{_chance(second)}."
     return [
         f"{data['answer']['title']}. With the first, {worth}.",
-        f"With the first, {_lower(_price(data))} {_second(data)}",
+        " ".join(
+            filter(None, (f"With the first, {_lower(_price(data))}", _second(data), data["savings_in_words"]))
+        ),
         firm,
     ]
 
@@ -298,7 +300,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "n": "how many queries the figure is a mean of",
         "95 % interval": "95 of 100 such intervals hold the figure of all such queries",
         "surely": "at 95 %, for all pairs of stacks within the limits together",
-        "expected": "estimate for new queries, drawn towards the mean of all stacks",
+        "expected": "estimate for new queries, corrected for the luck of picking the best",
         on: _TYPICAL[on],
         "PGS": f"probability of good selection: {good} in so many resamples",
         "judging": "grading how useful a result is; what nobody graded counts as useless",

@@ -14,6 +14,7 @@ from core.number_format import PER_1K, CostUnit
 from core.records import Basis
 from core.views import text
 from core.views.decision.words import also
+from core.views.words.advice import ROLES
 from core.views.words.choice import COSTED
 
 FINALISTS = 30
@@ -52,24 +53,27 @@ class Table:
 
     columns: tuple[Column, ...]  # from left to right
     rows: tuple[tuple[Cell, ...], ...]  # a cell per column
-    strong: bool = False  # whether the first row is set in bold
+    strong: int = 0  # how many of the first rows are set in bold
     left_out: int = 0  # number of rows that the file omits
     sortable: bool = False  # whether a reader may sort it
 
 
-def table(rows: Sequence[Data], columns: Sequence[Column], most: int = STACKS, **more: bool) -> Table | None:
+def table(
+    rows: Sequence[Data], columns: Sequence[Column], most: int = STACKS, strong: int = 0, **more: bool
+) -> Table | None:
     """Arrange rows as a table, or return None if there are none."""
     cells = tuple(tuple(column.cell(row) for column in columns) for row in rows[:most])
-    return Table(tuple(columns), cells, left_out=max(0, len(rows) - most), **more) if rows else None
+    return Table(tuple(columns), cells, strong, max(0, len(rows) - most), **more) if rows else None
 
 
 def finalists(data: Data) -> list[Data]:
     """Return chosen, runner-up and the rest of the frontier, each once, with its role as status."""
     rows: dict[str, Data] = {}
     candidates = [("chosen", data["chosen"]), ("runner-up", data["runner_up"])]
+    both = roles(data)
     for status, row in [*candidates, *(("frontier", stack) for stack in data["frontier"])]:
         if row is not None and row["run_id"] not in rows:
-            rows[row["run_id"]] = {**row, "status": status}
+            rows[row["run_id"]] = {**row, "status": both.get(row["run_id"], status)}
     return list(rows.values())
 
 
@@ -89,9 +93,25 @@ def offered(data: Data) -> list[Data]:
 
 
 def letters(data: Data) -> dict[str, str]:
-    """Return, by run_id, the letters of the chosen stack and the first alternatives in table and chart."""
+    """Return, by run_id, the letters of the chosen stack and the first alternatives in table and chart.
+
+    Where none clearly wins, the two stacks are called as in the heading.
+    """
     chosen = {} if data["chosen"] is None else {data["chosen"]["run_id"]: CHOSEN}
-    return chosen | {row["run_id"]: name for row, name in zip(offered(data), LETTERS, strict=False)}
+    both = dict(zip(roles(data), PLACES, strict=False))
+    others = (row["run_id"] for row in offered(data) if row["run_id"] not in both)
+    return chosen | both | dict(zip(others, LETTERS, strict=False))
+
+
+PLACES = ("first", "second")
+"""How the two stacks of a heading are called of which none clearly wins."""
+
+
+def roles(data: Data) -> dict[str, str]:
+    """Return what both stacks are where none clearly wins, by run_id; otherwise empty."""
+    if not data.get("no_clear_winner"):
+        return {}
+    return dict(zip((data["chosen"]["run_id"], data["trade"]["run_id"]), ROLES, strict=True))
 
 
 def said_in(data: Data) -> CostUnit:
@@ -157,7 +177,7 @@ def _alternatives(data: Data) -> Table | None:
             f"chance to be as good (within {data['delta']:g})", lambda row: Cell(within(row)), number=True
         ),
     )
-    return table(rows, columns, strong=True)
+    return table(rows, columns, strong=max(1, len(roles(data))))
 
 
 def _saved(amount: float | None, written: Callable[[float], str]) -> str:
@@ -177,7 +197,7 @@ def record_tables(data: Data) -> dict[str, Table | None]:
                 *(share(key, name) for key, name in shares.items()),
             ),
             FINALISTS,
-            strong=bool(best) and best[0]["status"] == "chosen",
+            strong=int(data["chosen"] is not None),
         ),
         "alternatives": _alternatives(data),
         "turns": _turns(data),
@@ -289,16 +309,16 @@ def _constraints(excluded: Sequence[Data]) -> Table | None:
 
 def _stacks(data: Data, said: CostUnit) -> Table | None:
     """Return every stack with its three numbers and its status."""
-    rows, measure = data["stacks"], data["asked"]["measure"]
+    rows, measure, both = data["stacks"], data["asked"]["measure"], roles(data)
     columns = (
-        Column("status", lambda row: Cell(status(row))),
+        Column("status", lambda row: Cell(both.get(row["run_id"], status(row)))),
         _text("stack", wide=True),
         Column(measure, lambda row: Cell(text.score(row["quality"]), row["quality"]), number=True),
         Column("latency", lambda row: Cell(text.ms(row["latency_ms"]), row["latency_ms"]), number=True),
         dollars(said, badge=False),
         _text("excluded because", "reason"),
     )
-    return table(rows, columns, strong=bool(rows) and rows[0]["status"] == "chosen")
+    return table(rows, columns, strong=int(bool(rows) and rows[0]["status"] == "chosen"))
 
 
 def _prices(entries: Sequence[Data]) -> Table | None:

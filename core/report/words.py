@@ -29,12 +29,14 @@ from core.report.tables import (
     finalists,
     priced,
     record_tables,
+    roles,
     said_in,
     waiting,
 )
 from core.views import text
+from core.views.decision.tiles import Number, Tile, doubts
 from core.views.words.choice import RULE_WORDS
-from core.views.words.judging import graded
+from core.views.words.judging import check, graded
 from core.views.words.near import HEADING, PROMISING, lacking_table, near_table
 
 if TYPE_CHECKING:
@@ -94,11 +96,22 @@ def _moment(written: str) -> str:
     return f"{day} {time[:5]} UTC"
 
 
-def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
-    """Return the chosen stack's numbers: label, value, interval or note, and how each was obtained."""
-    row = data["chosen"]
-    if row is None:
+def _tiles(data: Data) -> list[Tile]:
+    """Return the numbers of the stacks that the heading names."""
+    if data["chosen"] is None:
         return []
+    each = [_side(data, data["chosen"], data["slow"])]
+    if roles(data):
+        each.append(_side(data, data["trade"]["other"], data["slow_second"]))
+    return [Tile.of(told) for told in zip(*each, strict=True)]
+
+
+def _side(data: Data, row: Data, slow: Data | None) -> list[Number]:
+    """Return the numbers of a stack.
+
+    Args:
+        slow: The duration of its slow searches; None = not asked for.
+    """
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()
     spread = ""
     if row["latency_low"] is not None:
@@ -107,38 +120,38 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
     asked, said = data["asked"], said_in(data)
     expected = row["expected_quality"]
     ends = text.interval(row["expected_low"], row["expected_high"])
-    new = None if expected is None else f"{text.score(expected)}{ends} expected on new queries"
+    new = "" if expected is None else f"{text.score(expected)}{ends} expected on new queries"
+    of = clock(data["stack"]["environment"].get("reported"))
     return [
         (
             asked["measure"],
             text.score(row["quality"]),
-            _joined(interval, text.sample(row), data["meaning"] or None, new),
+            (interval, text.sample(row), data["meaning"] or "", new),
             basis(row, "quality"),
         ),
         (
             asked["latency"],
             text.ms(row["latency_ms"]),
-            _joined(spread, timed, clock(data["stack"]["environment"].get("reported")), row["latency_note"]),
+            (spread, timed, of, row["latency_note"] or ""),
             basis(row, "latency_ms"),
         ),
-        *_slow(data),
+        *_slow(slow),
         (
             f"Cost per {said.many} {counted(data)}",
             f"{'≈ ' * (priced(data) == ASSUMED_PRICE and row['cost'] is not None)}{costs(row, said)}",
-            _joined(row["cost_note"], waiting(data) or None),
+            (row["cost_note"] or "", waiting(data)),
             priced(data),
         ),
-        ("Confidence (PGS)", _share(row["pgs"]), _repeats(data), ""),
+        ("Confidence (PGS)", _share(row["pgs"]), (*doubts(row.get("p_best")), _repeats(data)), ""),
     ]
 
 
-def _slow(data: Data) -> Iterator[tuple[str, str, str, str]]:
+def _slow(slow: Data | None) -> Iterator[Number]:
     """Yield the duration of slow searches, beside the typical one."""
-    slow = data["slow"]
     if slow is not None:
-        ends = None if slow["low"] is None else f"{text.ms(slow['low'])} to {text.ms(slow['high'])}"
-        rest = text.sample(slow["n"]) if ends else slow["note"]
-        yield "Latency p95 (one in 20 takes longer)", text.ms(slow["ms"]), _joined(ends, rest), ""
+        ends = "" if slow["low"] is None else f"{text.ms(slow['low'])} to {text.ms(slow['high'])}"
+        rest = text.sample(slow["n"]) if ends else slow["note"] or ""
+        yield "Latency p95 (one in 20 takes longer)", text.ms(slow["ms"]), (ends, rest), ""
 
 
 def _ground(data: Data) -> str:
@@ -150,7 +163,11 @@ def _ground(data: Data) -> str:
     held = data["workspace"]["passages"]
     space += f" ({text.count(held, 'passage')})" if held else ""
     said = f"{space}: {text.count(len(stacks), 'stack')} compared, {left:,} within the limits."
-    return f"{said} {graded(golden)}" if golden else said
+    if not golden:
+        return said
+    return " ".join(
+        filter(None, (said, graded(golden), check(golden["judge"]) and f"{check(golden['judge'])}."))
+    )
 
 
 def _share(value: float | None) -> str:
@@ -162,10 +179,6 @@ def _repeats(data: Data) -> str:
     if data["chosen"]["pgs"] is None:
         return str(data["chosen"]["pgs_unknown"])
     return f"{data['resamples']:,} resamples"
-
-
-def _joined(*words: str | None) -> str:
-    return ", ".join(word for word in words if word)
 
 
 def _asked(data: Data) -> tuple[tuple[str, str], ...]:

@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.choices import Choice
 from core.decide.rules import Decision
+from core.ui.address.state import linked
 from core.ui.pick import (
     KEPT,
     carry_over,
@@ -22,7 +23,6 @@ from core.ui.pick import (
     pick_stacks,
     still_offered_all,
 )
-from core.ui.state import linked
 from core.views.ask import BESIDE, BY_RULE, RUNNER_UP
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from core.decide.axes import BESIDE, Axis
 from core.errors import ClqError
 from core.number_format import CostUnit, dollars_per_1k
 from core.ui import access, cache
-from core.ui.links import go
+from core.ui.address.links import go
 from core.ui.live import pareto_chart
 from core.ui.sections import decision, leaving, library
 from core.ui.sections.judge_cards import book

@@ -14,8 +14,8 @@ from streamlit.delta_generator import DeltaGenerator
 from core.analysis.workspace.view import Place, View
 from core.bidi import strip_bidi_controls
 from core.ui import controls, figures, show
+from core.ui.address.links import go
 from core.ui.ask import Visitor
-from core.ui.links import go
 from core.ui.pages import pick_section, way
 from core.ui.pick import selected_row
 from core.ui.view import Lacking, current_frame, current_page, current_view, find_view

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.analysis.workspace.choices import Has
 from core.analysis.workspace.view import Place, View
-from core.ui.links import go
+from core.ui.address.links import go
 from core.views.finding import Found, document, found_in, sent, silent
 from core.views.pages import PAGES
 

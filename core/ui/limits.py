@@ -14,13 +14,13 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.analysis.workspace.latencies import jitter_kinds
+from core.analysis.workspace.figures.latencies import jitter_kinds
 from core.analysis.workspace.scope import Latency, Quality, zone
 from core.decide.axes import LIMITS, QUALITY
 from core.decide.ties import JITTER_MS
 from core.ui import address
+from core.ui.address.state import PHONE, SETTINGS, TAKE, UNMOVED, linked, number
 from core.ui.pick import ASKED, type_asked
-from core.ui.state import PHONE, SETTINGS, TAKE, UNMOVED, linked, number
 from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits
 from core.views.text import plain
 

@@ -13,8 +13,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from core.analysis.workspace.choices import LACKS, Has
 from core.paths import ROOT
 from core.ui import address
-from core.ui.links import SCRIPTS, go, link
-from core.ui.state import GONE, LOST
+from core.ui.address.links import SCRIPTS, go, link
+from core.ui.address.state import GONE, LOST
 from core.ui.view import current_frame, current_page, find_place
 from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page, now_at
 

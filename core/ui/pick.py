@@ -16,7 +16,7 @@ from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
 from core.tables import remembered
 from core.ui.address import put
-from core.ui.state import bound, linked
+from core.ui.address.state import bound, linked
 from core.ui.view import just_arrived
 from core.views.ask import BESIDE, BY_RULE, RUNNER_UP, as_offered, run_of, usual_stacks
 

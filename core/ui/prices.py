@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from core.analysis.workspace.costs import repriced, used_by
+from core.analysis.workspace.figures.costs import repriced, used_by
 from core.analysis.workspace.view import View
 from core.decide.rules import decide
 from core.prices import Price, PriceBook

@@ -23,9 +23,9 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from core.extras import installed
 from core.plugins import own_modules
+from core.ui.address.reads import read_one_by_one
 from core.ui.delivery import deliver_together
 from core.ui.garbage import Garbage
-from core.ui.state_reads import read_one_by_one
 
 _PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
 _LIBRARIES = (

@@ -35,8 +35,8 @@ from core.stats.latency import Generation, Speed
 from core.store import Snapshot
 from core.ui import cache
 from core.ui.address import put
+from core.ui.address.state import bound
 from core.ui.pick import ASKED, listed, pick_asked, pick_listed, pick_one, type_asked
-from core.ui.state import bound
 from core.views.latency.data import fitted
 from core.views.latency.sections import speed as in_words
 from core.views.latency.sections import timed_answers

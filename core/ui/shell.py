@@ -19,12 +19,8 @@ from core.errors import ClqError, refusal
 from core.jobs import State
 from core.jobs.job import STATUS, Job, begin, new_folder
 from core.ui import access, address, cache
-from core.ui.behind import Behind, steps
-from core.ui.limits import TELLING
-from core.ui.links import link
-from core.ui.serving import GARBAGE, TURNS, bound_handles
-from core.ui.share import offer, share
-from core.ui.state import (
+from core.ui.address.links import link
+from core.ui.address.state import (
     CARRIED,
     HANDED_ON,
     LATEST,
@@ -37,6 +33,10 @@ from core.ui.state import (
     renewed,
     unreadable,
 )
+from core.ui.behind import Behind, steps
+from core.ui.limits import TELLING
+from core.ui.serving import GARBAGE, TURNS, bound_handles
+from core.ui.share import offer, share
 from core.ui.view import (
     Empty,
     Frame,

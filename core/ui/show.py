@@ -17,7 +17,7 @@ from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
 from core.number_format import SHARED_DIGITS, CostUnit
 from core.ui import prices
-from core.ui.state import PHONE
+from core.ui.address.state import PHONE
 from core.ui.view import current_frame, current_page, find_view
 from core.views import columns as cols
 from core.views import text

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.analysis.workspace.choices import ALL, Has
 from core.analysis.workspace.view import Place, View
-from core.ui.links import link
+from core.ui.address.links import link
 from core.views.pages import PAGES, Page
 
 _SLOT, _EMPTIED = "_view", "_emptied"

@@ -19,6 +19,16 @@ from core.errors import UnknownNameError
 from core.metrics import REGISTRY
 from core.store import Snapshot
 from core.ui import address, cache, prices
+from core.ui.address.state import (
+    LATEST,
+    SETTINGS,
+    TAKE,
+    back_to_defaults,
+    bound,
+    changed,
+    forget_defaults,
+    linked,
+)
 from core.ui.find import search
 from core.ui.limits import adopt, alike, constraints, standing, turn
 from core.ui.pages import links
@@ -33,7 +43,6 @@ from core.ui.settings import (
     parameters,
     running_stack,
 )
-from core.ui.state import LATEST, SETTINGS, TAKE, back_to_defaults, bound, changed, forget_defaults, linked
 from core.ui.view import Frame, Lacking, current_page
 from core.views.text import plain
 

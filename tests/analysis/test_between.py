@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from core.agents.answers import Answers
 from core.analysis.between import between, book_of, decided
 from core.analysis.deciding import Contest
-from core.analysis.switching import switch
+from core.analysis.moves.switching import switch
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.api import open as open_store

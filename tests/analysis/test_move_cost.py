@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.analysis.move_cost import Asked, Ground, items_of, work_of
-from core.analysis.switching import switch
+from core.analysis.moves.cost import Asked, Ground, items_of, work_of
+from core.analysis.moves.switching import switch
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.view import View

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from core.analysis import replaying
-from core.analysis.replaying import replays
+from core.analysis.moves import replaying
+from core.analysis.moves.replaying import replays
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.scores import at_cutoff, evidence

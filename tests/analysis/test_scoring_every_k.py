@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from core.analysis import scoring_files as module
-from core.analysis.scoring_files import every_k, in_parts
-from core.analysis.scoring_table import score_table
+from core.analysis.scoring import files as module
+from core.analysis.scoring.files import every_k, in_parts
+from core.analysis.scoring.table import score_table
 from core.analysis.workspace.scores import evidence
 from core.metrics import Measure, parse_list
 from core.store import Snapshot

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis.scoring_files import evidence_of, score_files
-from core.analysis.scoring_table import Over, score_table
+from core.analysis.scoring.files import evidence_of, score_files
+from core.analysis.scoring.table import Over, score_table
 from core.errors import InputError, UnknownNameError
 from core.importers import Import, Options, load
 from core.metrics import REGISTRY, Measure, parse_list

@@ -3,7 +3,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.analysis.scoring_table import COLUMNS, NOT_ASKED, Over, score_table
+from core.analysis.scoring.table import COLUMNS, NOT_ASKED, Over, score_table
 from core.errors import InputError, UnknownNameError
 from core.metrics import Measure, parse_list
 from core.records import Origin

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.agents.answers import Answers
-from core.analysis.switching import moves, switch
+from core.analysis.moves.switching import moves, switch
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.view import View

@@ -63,7 +63,7 @@ def test_a_gate_writes_the_files_that_can_be_written(tmp_path, before):
 
 @pytest.mark.parametrize("option", ["--junit", "--markdown", "--json"])
 def test_a_gate_refuses_its_files_before_it_computes(monkeypatch, before, option):
-    monkeypatch.setattr("core.cli.gate.compared", lambda *_, **__: pytest.fail("It computes."))
+    monkeypatch.setattr("core.cli.deciding.gate.compared", lambda *_, **__: pytest.fail("It computes."))
     done = call(before / "store", "gate", before / "r.json", option, "/proc/x.xml")
     assert (done.exit_code, type(done.exception)) == (1, SystemExit)
     assert "error: /proc/x.xml: It cannot be written" in done.stderr

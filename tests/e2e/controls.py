@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from playwright.sync_api import Locator
 
-from core.ui.state import SETTINGS
+from core.ui.address.state import SETTINGS
 from tests.e2e.watch import QUIET_MS, Visit
 
 TYPED: Mapping[str, str] = MappingProxyType(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, nDCG
 
-from core.analysis.scoring_files import score_files
+from core.analysis.scoring.files import score_files
 from core.importers import Import, Limits, Options, load
 from core.metrics import parse_list
 from tests.cli.test_commands import Cli, cli

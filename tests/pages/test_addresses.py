@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.number_format import dollars_per_1k
-from core.ui.state import SETTINGS, UNMOVED, same, unreadable
+from core.ui.address.state import SETTINGS, UNMOVED, same, unreadable
 from core.views.link import written
 from core.views.pages import GROUPS
 from core.views.pages import PAGES as PAGES_OF

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.ui.state import SETTINGS
+from core.ui.address.state import SETTINGS
 from core.views.link import written
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import PAGES_OF, TITLES, assert_sound, everything, rows

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.ui.state import PHONE
+from core.ui.address.state import PHONE
 from core.views.pages import PAGES, SECTION
 from tests.pages.conftest import OpenPage
 

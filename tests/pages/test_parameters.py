@@ -9,7 +9,7 @@ import pytest
 from core.analysis.workspace.scope import Quality
 from core.metrics import REGISTRY
 from core.store import Store
-from core.ui.state import SETTINGS
+from core.ui.address.state import SETTINGS
 from core.views.link import parameter_key
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, opening

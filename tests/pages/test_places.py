@@ -19,8 +19,8 @@ from core.report import page as report
 from core.report import render
 from core.report.page import Said, as_file, as_json, flat, say
 from core.store import Store
+from core.ui.address.state import SETTINGS
 from core.ui.show import configured
-from core.ui.state import SETTINGS
 from core.views.blocks import Cards, Chart, Comparison, Table
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import (

@@ -10,6 +10,7 @@ from jinja2 import ChoiceLoader, DictLoader
 
 from core.report.render import Chart, environment, html, safe_address
 from core.report.tables import Cell, Column, table
+from core.views.decision.tiles import Tile
 from tests.stores import HOSTILE
 
 PART = """{%% import parts as p with context %%}
@@ -44,7 +45,7 @@ def hostile_document() -> str:
         title=HOSTILE[0],
         names=HOSTILE,
         notes=[{"finding": HOSTILE[0], "good": True}],
-        tiles=[(HOSTILE[0], HOSTILE[0], HOSTILE[0], HOSTILE[0])],
+        tiles=[Tile(HOSTILE[0], ((HOSTILE[0], HOSTILE[0]),), HOSTILE[0], HOSTILE[0])],
         facts=[(HOSTILE[0], HOSTILE[0])],
         table=table(rows, (Column(HOSTILE[0], lambda row: Cell(row["name"], None, row["of"])),)),
     )

@@ -8,6 +8,7 @@ from markdown_it import MarkdownIt
 from core.bidi import isolated
 from core.report.render import environment, escaped
 from core.report.tables import Cell, Column, table
+from core.views.decision.tiles import Tile
 from tests.stores import HOSTILE
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -45,7 +46,7 @@ def test_what_renderers_link_late_is_broken_up():
 PART = """{% import parts as p with context %}
 {{- p.head("Kind", "Ship " ~ name) -}}{{- p.say("lead") -}}
 {%- call p.section("Part") -%}
-{{- p.say("words") -}}{{- p.notes(notes) -}}{{- p.tiles([("quality", "0.8", "n = 5", "measured")]) -}}
+{{- p.say("words") -}}{{- p.notes(notes) -}}{{- p.tiles(tiles) -}}
 {{- p.facts([("rule", "quality")]) -}}{{- p.table(table) -}}
 {{- p.link("open", "http://host/?a=<b>&c=)") -}}{{- p.link("open", "javascript:alert(1)") -}}
 {%- call p.fold("more") -%}{{- p.code("``` x") -}}{%- endcall -%}
@@ -65,6 +66,7 @@ def test_a_document():
         .render(
             name=name,
             notes=[{"finding": "good", "good": True}, {"finding": "bad", "good": False}],
+            tiles=[Tile("quality", (("0.8", ""),), "n = 5", "measured")],
             table=table([{"name": name}] * 4, columns, 1),
             charts={},
         )

@@ -16,6 +16,7 @@ from core.analysis.workspace.comparable import Comparability
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.view import View
+from core.api.workspace import Workspace
 from core.choices import declared
 from core.cli.app import app
 from core.decide.rules import Constraints
@@ -23,7 +24,11 @@ from core.report.data import FORMAT, VERSION, record_data, verdict
 from core.report.files import ENDINGS, command, file_name, pinned_link, record_file
 from core.report.recorded import Again
 from core.store import Store
+from core.views import text
+from core.views.blocks import Comparison
+from core.views.decision.chart import pareto_of
 from core.views.text import cost_unit
+from core.views.words.advice import first_step
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -90,6 +95,39 @@ def test_a_record_asks_all_that_a_decision_rests_on(written):
     assert kept == again == json.loads(written[1][".json"])["question"].keys()
 
 
+@pytest.mark.slow
+def test_where_none_clearly_wins_page_and_record_hold_both_stacks_alike(shipped_store: Path):
+    decided = Workspace(Store.open(shipped_store), "docs-search").decide(sla_ms=500.0)
+    view, page = decided.view, decided.page("decision")
+    rather = first_step(view).rather
+    assert rather is not None
+    names = [str(row["name"]) for row in rather.sides]
+    (both,) = (block for block in page.blocks if isinstance(block, Comparison))
+    assert all([name for name, *_ in own] == names for _, own, _ in both.numbers)
+    (listed,) = (block for block in page.blocks if getattr(block, "name", "") == "stacks")
+    status = dict(listed.rows.select("name", "outcome").iter_rows())
+    assert [status[name] for name in names] == ["chosen by the rule", "may match it"]
+    assert sum(trace.name in ("chosen", "second") for trace in pareto_of(view).figure.data) == 2
+    files = {ending: record_file(ending, view, verdict(view), address="", made_at=NOW) for ending in ENDINGS}
+    read = BeautifulSoup(files[".html"], "html.parser")
+    tiles = {
+        spaced(tile.find(class_="label").get_text()): [
+            one.get_text() for one in tile.find_all(class_="value")
+        ]
+        for tile in read.find_all(class_="tile")
+    }
+    told = {label.partition(" · ")[0]: [number for _, number, _ in own] for label, own, _ in both.numbers}
+    assert tiles["RA-nWG@10"] == told["RA-nWG@10"]
+    assert tiles["Cost per million queries"] == told["Cost per million queries"]
+    assert tiles["Confidence (PGS)"] == told["Confidence"] == [text.percent(one) for one in rather.pgs]
+    data = json.loads(files[".json"])
+    for ending in (".html", ".md"):
+        assert all(words in files[ending] for words in ("chosen by the rule", "may match it"))
+        assert all(data[place]["command"] in files[ending] for place in ("ship", "ship_second"))
+    assert data["trade"]["other"]["p_best"] == rather.p_best[1]
+    assert data["chosen"]["p_best"] == pytest.approx(view.sure.p_best)
+
+
 def test_what_ships_it_stands_in_every_file(written):
     _, files = written
     how = json.loads(files[".json"])["ship"]
@@ -125,7 +163,7 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
         rf"Latency p95 \(one in 20 takes longer\) .* ms (.* to .*, n = 64|{fewer}; too few for .* p95)", slow
     )
     assert cost.endswith("idle time excluded; a machine costs $36.06 monthly assumed price")
-    assert re.fullmatch(r"Confidence \(PGS\) \d+\.\d % [\d,]+ resamples", sure)
+    assert re.fullmatch(r"Confidence \(PGS\) \d+\.\d % \d+\.\d % to be the very best, [\d,]+ resamples", sure)
     assert (
         page.find("figure").find("svg")["aria-label"]
         == f"RA-nWG@10 and latency of {found.table.height} stacks."

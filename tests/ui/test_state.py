@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.ui.state import LATEST, SETTINGS, not_followed, problems, same, written
+from core.ui.address.state import LATEST, SETTINGS, not_followed, problems, same, written
 from core.views.link import pinned
 
 KEYS = st.sampled_from([key for key in SETTINGS if key != "rev"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX, SessionState
 
-from core.ui.state_reads import OneByOne
+from core.ui.address.reads import OneByOne
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from core.analysis import per_query as queries
 from core.analysis.export import batch_of
-from core.analysis.scoring_table import score_table
+from core.analysis.scoring.table import score_table
 from core.analysis.workspace.choices import workspaces
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import at_cutoff, evidence

@@ -8,7 +8,7 @@ import pytest
 
 from core.metrics import REGISTRY
 from core.paths import DOCS
-from core.ui.state import SETTINGS
+from core.ui.address.state import SETTINGS
 from core.views.finding import MOST_STACKS, WORDS, Found, document, everywhere, found_in, sent
 from core.views.pages import PAGES, SECTION
 from tests.stores import HOSTILE

@@ -17,7 +17,7 @@ from core.metrics.info import MeasureInfo
 from core.params import show
 from core.paths import ROOT
 from core.prices.calculator import CostInputs
-from core.ui.state import SETTINGS
+from core.ui.address.state import SETTINGS
 from core.views.columns import COLUMNS, Rows
 from core.views.link import parameter_key
 from core.views.measures.words import better, needs

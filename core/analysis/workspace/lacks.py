@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.figures.reported import query_scores, scored_here
 from core.analysis.workspace.query_sets import Mask, asked_in
-from core.analysis.workspace.reported import query_scores, scored_here
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import Floats, at_cutoff, evidence
 from core.number_format import count, score

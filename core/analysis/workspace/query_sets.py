@@ -21,8 +21,8 @@ import numpy.typing as npt
 import polars as pl
 
 from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.figures.reported import QueryScores, query_scores, scored_here
 from core.analysis.workspace.pools import begun
-from core.analysis.workspace.reported import QueryScores, query_scores, scored_here
 from core.analysis.workspace.scope import Ids, Quality, Scope, audits
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence, places
 from core.axes import stack_key

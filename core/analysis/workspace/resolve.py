@@ -119,7 +119,7 @@ def decided(question: Question, asked: Compared) -> View:
     )
     if view.incumbent is None:
         return view
-    from core.analysis.switching import with_moves  # noqa: PLC0415 - which looks at views
+    from core.analysis.moves.switching import with_moves  # noqa: PLC0415 - which looks at views
 
     return with_moves(view)
 

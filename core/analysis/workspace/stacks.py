@@ -14,15 +14,15 @@ import numpy as np
 import polars as pl
 
 from core.analysis.workspace.answers import MADE_UP, TRIAL, made_up
-from core.analysis.workspace.beside import beside, with_harm
 from core.analysis.workspace.clusters import Groups, groups
 from core.analysis.workspace.comparable import at_machine, other_texts
-from core.analysis.workspace.costs import assumed_prices, basis, costs
+from core.analysis.workspace.figures.beside import beside, with_harm
+from core.analysis.workspace.figures.costs import assumed_prices, basis, costs
+from core.analysis.workspace.figures.latencies import jitters, latencies, prompt_tokens, with_noise
+from core.analysis.workspace.figures.reported import as_reported, scored_here
 from core.analysis.workspace.lacks import lacks
-from core.analysis.workspace.latencies import jitters, latencies, prompt_tokens, with_noise
 from core.analysis.workspace.pools import DEPTH, deeper, stack_of
 from core.analysis.workspace.query_sets import among, chosen_runs
-from core.analysis.workspace.reported import as_reported, scored_here
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.scores import (
     Evidence,
@@ -166,9 +166,9 @@ def stack_table(
         with its 95 % interval and n, proc and pct_proc (its ceiling), proc_pool (the pool of that ceiling, by
         `core.analysis.workspace.pools`; null = not stated), hole (share of unjudged passages in the Top-K),
         hole_low and hole_high (quality if every hole were of the worst, or the best, grade), further axes
-        (`core.analysis.workspace.beside`), latency_ms with interval, n, basis and note, calls (retrievals per
+        (`figures.beside`), latency_ms with interval, n, basis and note, calls (retrievals per
         query of a pipeline that reports them, mean), the columns of `lacks`, `costs`,
-        `core.analysis.workspace.latencies.jitters` and `core.analysis.workspace.stacks.prompts`, cost_noise
+        `figures.latencies.jitters` and `core.analysis.workspace.stacks.prompts`, cost_noise
         (see `latencies.with_noise`), and how its costs are written (`core.number_format.UNIT`).
     """
     table = runs = runs_in(snapshot, scope)

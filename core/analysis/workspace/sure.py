@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.analysis.cache import cached
+from core.analysis.workspace.figures.samples import joint_sample
 from core.analysis.workspace.noise import Noise, noise, with_noise
-from core.analysis.workspace.samples import joint_sample
 from core.analysis.workspace.view import View
 from core.decide.beliefs import Beliefs, beliefs
 from core.decide.joint import JointSample

@@ -120,6 +120,15 @@ def chunk(documents: pl.DataFrame, chunker: JsonMap, *, collection: Collection) 
     )
 
 
+def as_stored(
+    chunker: JsonMap, passages: pl.DataFrame, chunks: pl.DataFrame, *, whole: Collection
+) -> Chunked:
+    """Return documents as they were cut before, from the passages and the places that were kept."""
+    name, method = chunking_name(chunker), canonical(chunker)
+    part = _part(whole, name, method)
+    return Chunked(name=name, chunker=method, collection=part, passages=passages, chunks=chunks)
+
+
 def _complete(documents: pl.DataFrame) -> pl.DataFrame:
     absent = [pl.lit(None).alias(name) for name in ("title", "headings", "pages") if name not in documents]
     rows = documents.with_columns(absent).select("source", "title", "text", "headings", "pages")

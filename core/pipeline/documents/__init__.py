@@ -25,7 +25,7 @@ from core.importers.read.member import Archive, Member
 from core.importers.read.source import opened
 from core.importers.read.tabular import header, kind_of, read_table
 from core.importers.read.text import no_column, place, quoted, shown
-from core.pipeline.documents.formats import Content, read_markdown, read_pdf, read_text
+from core.pipeline.documents.formats import Content, markdown_headings, read_markdown, read_pdf, read_text
 from core.pipeline.documents.html import read_html
 
 SCHEMA = pl.Schema(
@@ -74,6 +74,22 @@ def documents_frame(sources: Sequence[str], contents: Sequence[Content]) -> pl.D
         for source, content in zip(sources, contents, strict=True)
     ]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def from_passages(passages: pl.DataFrame) -> pl.DataFrame:
+    """Return stored passages that are whole documents as a frame of `SCHEMA`.
+
+    Headings of Markdown are found again in its text; the store keeps none of other formats, and no pages.
+    """
+    contents = [
+        Content(text, title or "", tuple(markdown_headings(text)) if _is_markdown(source) else ())
+        for source, title, text in passages.select("passage_id", "title", pl.col("text").fill_null("")).rows()
+    ]
+    return documents_frame(passages["passage_id"].to_list(), contents)
+
+
+def _is_markdown(source: str) -> bool:
+    return READERS.get(PurePosixPath(source).suffix.lower()) is read_markdown
 
 
 ROLES: Mapping[str, tuple[str, ...]] = {

@@ -88,10 +88,15 @@ SENTENCES = Methodic(method="sentence")
 MAX_STACKS = 20_000  # More than this many combinations are a mistake
 
 
-def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
-    """Return the stacks of a specification; those that a search begins with come first."""
+def expand(spec: SweepSpec, known: Known | None = None, *, whole: bool = False) -> list[Stack]:
+    """Return the stacks of a specification; those that a search begins with come first.
+
+    Args:
+        whole: Whether the passages of a stored collection are whole documents, which are cut by default as
+            their folder would be.
+    """
     known = known or Known(spec.models)
-    usual = SENTENCES if is_documents(spec.collection) else None
+    usual = SENTENCES if whole or is_documents(spec.collection) else None
     listed: list[Choice] = [dict(point) for point in spec.points]
     combined: list[Choice] = []
     for axes in spec.axes:

@@ -15,9 +15,9 @@ from core.errors import InputError
 from core.filters import decoded, fields_of, kinds
 from core.importers.read.text import shown
 from core.pipeline.anchors import Derived, anchor, judged
-from core.pipeline.chunk import Chunked, chunk
-from core.pipeline.chunk.methods import is_late
-from core.pipeline.documents import Documents
+from core.pipeline.chunk import Chunked, as_stored, chunk
+from core.pipeline.chunk.methods import chunking_name, is_late
+from core.pipeline.documents import Documents, from_passages
 from core.pipeline.evaluate import Corpus, Job, Protocol, corpus_of
 from core.pipeline.evaluate.job import TASKS, Late, Share, named_corpus
 from core.pipeline.own.endpoint import filled
@@ -34,6 +34,7 @@ from core.pipeline.sweep.sources import (
     FILTERED,
     Shelf,
     chosen,
+    holds_documents,
     on_shelf,
     read_collection,
     read_filters,
@@ -79,7 +80,9 @@ def read_job(
     require(check(spec, known=known, stacks=stacks, books=books), to_run=to_run)
     source = spec.golden_set if judged else GoldenSource(split="all")
     whole, documents = read_collection(spec.collection, source, shelf)
-    material = _Material(spec, stacks, whole, documents)
+    if spec.collection.stored is not None and holds_documents(whole):
+        stacks = expand(spec, known, whole=True)
+    material = _Material(spec, stacks, whole, documents, shelf)
     given = material.golden(shelf) if judged else Batch()
     corpora = material.corpora(given)
     largest = max(len(corpus) for corpus in corpora.values())
@@ -176,8 +179,14 @@ class _Material:
     """The collection of a specification, as it is and as each chunker cuts it, and its queries."""
 
     def __init__(
-        self, spec: SweepSpec, stacks: Sequence[Stack], whole: Batch, documents: Documents | None
+        self,
+        spec: SweepSpec,
+        stacks: Sequence[Stack],
+        whole: Batch,
+        documents: Documents | None,
+        shelf: Shelf | None,
     ) -> None:
+        self._shelf = shelf
         self._spec, self._stacks, self._whole, self._frames = spec, stacks, whole, _frames(whole)
         self._read = documents
         self._given: dict[str, pl.DataFrame] = {}  # filters and permissions of this specification
@@ -195,11 +204,17 @@ class _Material:
             return self._read.frame
         if self._spec.collection.path is not None:
             return read_source_documents(self._spec.collection).frame
-        return self._frames["passages"].select(
-            "title", source="passage_id", text=pl.col("text").fill_null("")
-        )
+        return from_passages(self._frames["passages"])
 
     def _cut(self, chunker: JsonMap) -> Chunked:
+        """Cut the documents; those in the store that were cut so before keep their chunks."""
+        name = chunking_name(chunker)
+        if self._spec.collection.stored is not None and name is not None:
+            kept = on_shelf(self._shelf, self._spec.collection.stored).part(
+                self.collection.collection_id, name
+            )
+            if (rows := _frames(kept))["passages"].height:
+                return as_stored(chunker, rows["passages"], rows["chunks"], whole=self.collection)
         return chunk(self._documents, chunker, collection=self.collection)
 
     def corpora(self, golden: Batch) -> dict[str | None, Corpus]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 import numpy as np
@@ -16,10 +16,10 @@ from core.importers import Import, Limits, Options, load, preview
 from core.importers.formats.beir import Beir, SplitsError
 from core.importers.formats.filters import FILTER, field_columns, filters_of, written
 from core.importers.naming import roles_by
-from core.importers.read.member import Member
+from core.importers.read.member import Member, head_lines
 from core.importers.read.source import opened
 from core.importers.read.tabular import kind_of, read_table
-from core.importers.read.text import no_column, place, shown
+from core.importers.read.text import no_column, place, shown, whole
 from core.importers.runs import slug
 from core.pipeline.anchors import holds_spans, read_spans
 from core.pipeline.documents import READERS, Documents, read_documents
@@ -39,6 +39,9 @@ class Shelf(Protocol):
     def collection(self, collection_id: str) -> Batch:
         """Return a collection with passages, questions and its judgements."""
 
+    def part(self, collection_id: str, chunking: str) -> Batch:
+        """Return the passages and chunks of a chunking of a collection; no rows if it was never cut so."""
+
     def golden_set(self, golden_set_id: str) -> Batch:
         """Return a golden set with judgements, or with spans."""
 
@@ -52,6 +55,16 @@ def is_documents(source: CollectionSource) -> bool:
         return True
     texts = (file for file in path.rglob("*") if file.suffix.lower() in READERS)
     return path.is_dir() and not any(path.glob("corpus.*")) and any(texts)
+
+
+def holds_documents(collection: Batch) -> bool:
+    """Return whether a collection was read from documents: each of its passages is a whole source."""
+    rows = collection.frames.get("passages")
+    if rows is None:
+        return False
+    same = (pl.col("source") == pl.col("passage_id")).fill_null(value=False).all()
+    found = rows.lazy().select(same & (pl.len() > 0)).collect()
+    return bool(found.item())
 
 
 def collection_id(source: CollectionSource) -> str:
@@ -249,10 +262,34 @@ def chosen(queries: pl.DataFrame, judged: pl.DataFrame | None, limit: int | None
     return queries[np.sort(drawn)]
 
 
+def _is_a_list(member: Member) -> bool:
+    """Return whether a file is plain text with a question on each line; questions contain commas."""
+    lines = head_lines(member)
+    first = next((line for line in lines if line.strip()), "")
+    plain = PurePosixPath(member.file).suffix.lower() == ".txt"
+    return plain and bool(first) and "\t" not in first and not first.lstrip().startswith(("{", "["))
+
+
+def _listed(member: Member, collection_id: str) -> pl.DataFrame:
+    """Read a question on each line; its id is the number of the line."""
+    numbers: dict[str, int] = {}
+    for number, line in enumerate(whole(member).decode().split("\n"), start=1):
+        if text := line.strip():
+            if text in numbers:
+                found = f"The question of line {numbers[text]} occurs again."
+                raise InputError(found, where=f"{member.name}:{number}", do="Keep one of them.")
+            numbers[text] = number
+    ids = [f"line-{number}" for number in numbers.values()]
+    columns = {"collection_id": [collection_id] * len(ids), "query_id": ids, "text": [*numbers]}
+    return frame("queries", columns)
+
+
 def _questions(member: Member, collection_id: str, given: Mapping[str, str]) -> pl.DataFrame:
+    if not given and _is_a_list(member):
+        return _listed(member, collection_id)
     kind = kind_of(member)
     if kind is None:
-        do = "Questions are a table (CSV, TSV, JSONL, Parquet) with a column of ids and one of texts."
+        do = "Questions are a table with ids and texts (CSV, TSV, JSONL, Parquet), or .txt, one on each line."
         raise InputError("This holds no questions.", where=member.name, do=do)
     table = read_table(member, kind)
     columns = table.rows.columns

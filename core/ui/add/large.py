@@ -13,7 +13,7 @@ import streamlit as st
 from core.importers import Import, Options
 from core.jobs import Job, State, Status
 from core.ui import access, cache, show
-from core.ui.links import go, link
+from core.ui.address.links import go, link
 from core.ui.view import end
 from core.ui.workspace import go_to_workspace
 from core.views import columns as cols

@@ -14,7 +14,7 @@ from core.golden.refine.methods import restore
 from core.pipeline.sweep import load_as
 from core.store import Snapshot
 from core.ui import access, cache, figures, show, work
-from core.ui.links import link
+from core.ui.address.links import link
 from core.views import columns as cols
 from core.views.golden import refined
 from core.views.pages import SECTION

@@ -12,9 +12,9 @@ from core.analysis.workspace.resolve import NO_INCUMBENT
 from core.analysis.workspace.view import View
 from core.decide.selection import SHOWN
 from core.ui import access, cache, limits, show
-from core.ui.links import go, link
+from core.ui.address.links import go, link
+from core.ui.address.state import TAKE
 from core.ui.pick import ASKED
-from core.ui.state import TAKE
 from core.ui.view import current_frame
 from core.views import text
 from core.views.blocks import Table
@@ -26,10 +26,11 @@ from core.views.decision.sections import (
     STEPS,
     alternative_rows,
     price_rows,
-    rented_words,
 )
+from core.views.decision.tiles import Tile
 from core.views.text import count, plain
-from core.views.words.advice import first_step
+from core.views.words.advice import second_row
+from core.views.words.bills import rented_words
 from core.views.words.near import broken, kind, way_in
 from core.views.words.trade import side_by_side, trade
 from core.work.incumbent import mark, unmark
@@ -41,31 +42,32 @@ LACKING_SHOWN = 5
 
 
 def choice(
-    *,
-    numbers: Sequence[tuple[str, str, str, str]],
-    firm: tuple[str, str],
-    label: str,
-    several: int,
-    sentences: Sequence[str],
-    notes: Sequence[str],
+    *, tiles: Sequence[Tile], label: str, several: int, sentences: Sequence[str], notes: Sequence[str]
 ) -> None:
-    """Draw the chosen stack's numbers, and the confidence in the choice with a chip per caveat."""
+    """Draw the numbers of the stacks that the heading names, the last with a chip per caveat."""
     with current_frame().numbers:
-        for title, number, note, basis in numbers:
+        for tile in tiles:
             with st.container(border=True, gap=None, height="stretch"):
-                st.metric(plain(title), plain(number))
-                badge = f":gray-badge[{plain(basis)}]" if basis else ""
-                st.caption(f"{plain(note)} {badge}".strip() or "–")
-        with st.container(border=True, gap=None, height="stretch"):
-            st.metric("Confidence", firm[0])
-            st.caption(plain(firm[1]) or "–")
-            chip = f"{label} · {count(several, 'note')}" if several > 1 else label
-            with st.popover(plain(chip), type="tertiary", key="firm"):
-                for sentence in sentences:
-                    st.markdown(plain(sentence))
-                for note in notes:
-                    st.caption(plain(note))
-                link("confidence", "Would it hold?")
+                _tile(tile)
+                if tile is tiles[-1]:
+                    chip = f"{label} · {count(several, 'note')}" if several > 1 else label
+                    with st.popover(plain(chip), type="tertiary", key="firm"):
+                        for sentence in sentences:
+                            st.markdown(plain(sentence))
+                        for note in notes:
+                            st.caption(plain(note))
+                        link("confidence", "Would it hold?")
+
+
+def _tile(tile: Tile) -> None:
+    """Draw a number of one stack, or those of two side by side."""
+    if len(tile.numbers) == 1:
+        st.metric(plain(tile.label), plain(tile.numbers[0][0]))
+    else:
+        st.caption(plain(tile.label))
+        st.markdown(_as_table([[plain(words) for words in line] for line in zip(*tile.numbers, strict=True)]))
+    badge = f":gray-badge[{plain(tile.basis)}]" if tile.basis else ""
+    st.caption(f"{plain(tile.note)} {badge}".strip() or "–")
 
 
 def alternatives(*, view: View) -> None:
@@ -74,7 +76,7 @@ def alternatives(*, view: View) -> None:
     One that may be as good and saves much is said with what one gives up; both stand side by side behind it.
     """
     rest, instead = len(view.sure.offered) - ALTERNATIVES_SHOWN, view.decision.instead_of
-    traded = view.once(trade)
+    traded, either = view.once(trade), second_row(view) is not None  # then the heading names both
     with st.container(key="alternatives", horizontal=True, gap="small", vertical_alignment="center"):
         if instead is not None:
             name = plain(str(view.table["name"][instead]))
@@ -84,25 +86,30 @@ def alternatives(*, view: View) -> None:
             said = f"{text.shorten(row['stack'], words.SHORT)}: {row['in_words']}"
             offer = f":gray-badge[{OFFER}] {plain(said)}"
             if traded is not None:
-                either = view.once(first_step).rather is not None  # then the heading names both
                 offer = f"**{plain(traded.beside if either else traded.sentence)}**"
             st.markdown(offer, width="content")
-            st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
+            said = "Take the second" if either else "Take it"
+            st.button(said, key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
         label = f"{count(rest, 'more alternative')}" if rest > 0 else PRICES
         more = st.popover(label, type="tertiary", key="more_alternatives", on_change="rerun")
         if more.open:  # hidden content would slow down every move of a slider
             with more:
                 if traded is not None:
                     st.markdown(_side_by_side(side_by_side(view, traded)))
-                _more(alternative_rows(view), price_rows(view), rented_words(view))
+                _more(alternative_rows(view), price_rows(view), "" if either else rented_words(view))
 
 
 def _side_by_side(table: Table) -> str:
     """Return a small table of words as Markdown."""
     labels = [column.label for column in table.of.columns]
-    lines = [" | ".join(plain(cell) for cell in line) for line in (labels, *table.rows.rows())]
-    ruler = " | ".join([":--", *["--:"] * (len(labels) - 1)])
-    return "\n".join(f"| {line} |" for line in (lines[0], ruler, *lines[1:]))
+    lines = [[plain(cell) for cell in line] for line in (labels, *table.rows.rows())]
+    return _as_table(lines, [":--", *["--:"] * (len(labels) - 1)])
+
+
+def _as_table(lines: Sequence[Sequence[str]], ruler: Sequence[str] = ()) -> str:
+    """Return escaped cells as a table in Markdown, the first line as its head."""
+    first, *rest = lines
+    return "\n".join(f"| {' | '.join(line)} |" for line in (first, ruler or [":--"] * len(first), *rest))
 
 
 def _more(rows: pl.DataFrame, steps: pl.DataFrame, saved: str) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.ui import access, cache, show, work
-from core.ui.links import go
+from core.ui.address.links import go
 from core.ui.sections.review import review
 from core.ui.view import chosen_here, here
 from core.views import columns as cols

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.analysis.readers import SENT
 from core.pipeline.sweep.fields import JUDGED_USUALLY, JudgeScorer
 from core.ui import access, cache, show, work
-from core.ui.links import go
+from core.ui.address.links import go
 from core.ui.view import Empty, find_place
 from core.ui.workspace import go_to_workspace
 from core.views.text import plain

@@ -14,8 +14,8 @@ from core.analysis.sides import SIDES, Closer, look_closer, sides, unpaired, usu
 from core.analysis.stack_cost import priced_by
 from core.analysis.workspace.choices import lacking
 from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.figures.reported import computed, with_queries
 from core.analysis.workspace.filters import per_query
-from core.analysis.workspace.reported import computed, with_queries
 from core.analysis.workspace.resolve import taken
 from core.analysis.workspace.view import View
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, cost_axis

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from core.analysis.workspace.robust import robust_quality
+from core.analysis.workspace.figures.robust import robust_quality
 from core.analysis.workspace.stacks import stack_table
 from core.analysis.workspace.view import View
 from core.decide.rules import decide

@@ -40,7 +40,7 @@ from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, t
 from core.views.confidence.kinds import kinds_of_question
 from core.views.confidence.weights import Grid
 from core.views.link import RULES
-from core.views.words.advice import advice, again
+from core.views.words.advice import advice, again, roles
 from core.views.words.choice import listed
 from core.views.words.facts import warnings, worth_judging
 from core.views.words.judging import next_words
@@ -143,7 +143,7 @@ def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame, *, wid
             cols.Rows("stacks", *(column for column in stack_columns(view) if column.name != "n")),
             cells=[{"quality": quality} for quality in written],
         )
-    rows, of_a_move = needs_words(listed(rows))
+    rows, of_a_move = needs_words(listed(rows, roles(view)))
     more = ("quality_low quality_high", *of_a_move, *SHARES)
     return Table(rows, cols.Rows("stacks", *stack_columns(view), more=more))
 

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from core.analysis.families import without_depth
+from core.analysis.workspace.figures.samples import joint_sample
 from core.analysis.workspace.gaps import UNTESTED
 from core.analysis.workspace.pools import stack_of
-from core.analysis.workspace.samples import joint_sample
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.axes import SAID_K
 from core.decide.axes import quality_axis

@@ -12,7 +12,7 @@ import polars as pl
 
 from core.analysis.workspace.choices import telling
 from core.analysis.workspace.clusters import EACH, Groups
-from core.analysis.workspace.costs import basis
+from core.analysis.workspace.figures.costs import basis
 from core.analysis.workspace.pools import stack_of
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.scores import Evidence, evidence, furthest

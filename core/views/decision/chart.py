@@ -22,7 +22,7 @@ from plotly.utils import PlotlyJSONEncoder
 
 from core.analysis.identical import identical, kept, merged
 from core.analysis.status import marked, ordered
-from core.analysis.workspace.beside import measure_of
+from core.analysis.workspace.figures.beside import measure_of
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, LATENCY, MOVING, QUALITY, Axis
@@ -44,6 +44,7 @@ from core.views.decision.marks import (
     marks,
     shapes,
 )
+from core.views.words.advice import second_row
 from core.views.words.choice import axis as axis_title
 
 HEIGHT = 300
@@ -88,6 +89,7 @@ def pareto(
     size: str = "same",
     selected: str | None = None,
     today: str | None = None,
+    second: int | None = None,
     weak: bool = False,
 ) -> ParetoView:
     """Draw the stacks of a workspace.
@@ -100,6 +102,7 @@ def pareto(
         size: One of `core.views.decision.marks.SIZES`.
         selected: run_id of the stack to ring in addition to the chosen one.
         today: run_id of the stack that runs today, which has a mark of its own.
+        second: Row of the stack that may match the chosen one, marked alike; None = there is none.
         weak: Use the paper's form of the frontier for the table; the line keeps the usual form.
 
     Returns:
@@ -118,7 +121,7 @@ def pareto(
     dense = drawn.height > DENSE_FROM
     # On a density the frontier is drawn as marks; without one, all stacks are marks.
     shown = drawn.filter(pl.col("line") | pl.col("frontier")) if dense else drawn
-    shown = merged(shown, kept(decision.chosen, picked, running), identical(table)[shown["row"]])
+    shown = merged(shown, kept(decision.chosen, picked, running, second), identical(table)[shown["row"]])
     line = overlay.on_line(drawn)
     bars = overlay.with_whisker(line)
     plot = overlay.axes(layout, drawn, bars, across, decision.quality)
@@ -127,13 +130,14 @@ def pareto(
     bar = stacks[0]["marker"]["colorbar"] if stacks else {}
     layout["margin"] = overlay.margins(bar.get("ticktext", ()))
     below = density(drawn, over, decision.quality) if over else []
-    rings = overlay.rings(drawn, decision, picked, running)
+    rings = overlay.rings(drawn, decision, picked, running, second)
     overlay.lines(layout, plot, table=table, decision=decision, limits=constraints, across=across)
     plot.take_bars(*(bars[name].to_numpy() for name in ("x", "quality_low", "quality_high")))
     plot.take_steps(line["x"].to_numpy(), line["quality"].to_numpy())
     overlay.labels(
-        layout, plot, shown=shown, decision=decision, across=across, selected=picked, today=running
-    )
+        layout, plot, shown=shown, decision=decision, across=across, selected=picked, today=running,
+        second=second,
+    )  # fmt: skip
     return ParetoView(
         traces=[*below, *stacks, *overlay.frontier(line), *overlay.whiskers(bars), *rings, *shapes(shown)],
         layout=layout,
@@ -160,6 +164,7 @@ def pareto_of(
     return pareto(
         view.table, view.decision, view.constraints, quality=view.quality, latency=view.latency,
         across=across, colour=colour, size=size, weak=weak, selected=selected, today=view.incumbent,
+        second=second_row(view),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.analysis.workspace.beside import measure_of, usual_limit
+from core.analysis.workspace.figures.beside import measure_of, usual_limit
 from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats, axes
 from core.number_format import MOST_DOLLARS, CostUnit, dollars_per_1k

@@ -250,13 +250,18 @@ def whiskers(part: pl.DataFrame) -> list[theme.Spec]:
 
 
 def rings(
-    drawn: pl.DataFrame, decision: Decision, selected: int | None, today: int | None
+    drawn: pl.DataFrame, decision: Decision, selected: int | None, today: int | None, second: int | None
 ) -> list[theme.Spec]:
-    """Return rings around the chosen stack and the selected one, and a square around the one of today."""
+    """Return rings around the chosen stack and the selected one, and a square around the one of today.
+
+    Args:
+        second: The stack that may match the chosen one, with the same ring; None = there is none.
+    """
     looks = (
         (decision.chosen, "chosen", theme.ACCENT, 20, "circle-open"),
+        (second, "second", theme.ACCENT, 20, "circle-open"),
         (
-            None if selected == decision.chosen else selected,
+            None if selected in (decision.chosen, second) else selected,
             "selected",
             theme.OKABE_ITO[3],
             22,
@@ -353,25 +358,26 @@ def labels(
     across: Axis,
     selected: int | None,
     today: int | None,
+    second: int | None,
 ) -> None:
     """Label the limits, the chosen, the selected and today's stack, and the frontier, if there is room."""
     x, y = shown["x"].to_numpy(), shown["quality"].to_numpy()
     placed = (shown["axis"] == PLACED_AXIS).to_numpy()
     plot.take(x[placed], y[placed], 6)
-    chosen = -1 if decision.chosen is None else decision.chosen
-    rows = [chosen, *(row for row in (selected, today) if row is not None)]
+    best = [row for row in (decision.chosen, second) if row is not None]
     row_of = shown["row"].to_numpy()
-    named = np.isin(row_of, rows)
+    first = np.isin(row_of, best)
+    named = np.isin(row_of, [*best, *(row for row in (selected, today) if row is not None)])
     few = np.flatnonzero(placed & (named | shown["line"].to_numpy()))
     _limit_labels(layout, plot, across, decision.quality)
-    wanted = few[np.lexsort((-x[few], row_of[few] != chosen, ~named[few]))][:LABELS]
+    wanted = few[np.lexsort((-x[few], ~first[few], ~named[few]))][:LABELS]
     for row in wanted.tolist():
         alike, place = shown["alike"][row], (float(x[row]), float(y[row]))
         words = text.shorten(shown["name"][row], _NAME) + (f" (+{alike} equal)" if alike else "")
         words += f", {RUNS_TODAY}" if row_of[row] == today else ""
         at = plot.place(words, *place)
         if at is not None:
-            said = f"<b>{text.escape(words)}</b>" if row_of[row] == decision.chosen else text.escape(words)
+            said = f"<b>{text.escape(words)}</b>" if first[row] else text.escape(words)
             layout["annotations"].append(_label(plot, said, *place, at) | {"name": STACK})
 
 

@@ -9,30 +9,28 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.identical import identical, kept, merged
-from core.analysis.stack_cost import priced_by, recorded
-from core.analysis.switching import stay_or_move
-from core.analysis.workspace.beside import ENDS
-from core.analysis.workspace.latencies import assumed, how_timed, jitter_words
+from core.analysis.moves.switching import stay_or_move
+from core.analysis.workspace.figures.beside import ENDS
+from core.analysis.workspace.figures.latencies import assumed, how_timed, jitter_words
 from core.analysis.workspace.noise import noise_words
 from core.analysis.workspace.sure import drawn, draws
 from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, COST, HARM, LATENCY
 from core.views import columns as cols
 from core.views.ask import Ask
-from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
+from core.views.blocks import Answer, Block, Blocks, Chart, Control, Fold, Table, Text, Way, section
 from core.views.decision import words
 from core.views.decision.chart import ParetoView, pareto_of
 from core.views.decision.marks import COLOURS, SIZES
 from core.views.decision.parallel import parallel
-from core.views.decision.ship import handed
+from core.views.decision.ship import all_handed
+from core.views.decision.tiles import blocks, sides, tiles
 from core.views.text import count, dollars_of
 from core.views.words import choice as choice_of
-from core.views.words.advice import found_again, objection
-from core.views.words.bills import RENTED, rented
+from core.views.words.advice import found_again, objection, roles, second_row
+from core.views.words.bills import rented_words
 from core.views.words.facts import caveats
-from core.views.words.judging import provenance
-from core.views.words.late import slow, slow_words
-from core.views.words.lead import SURELY
+from core.views.words.judging import check_first, provenance
 from core.views.words.moving import RUNS_TODAY, few_grades, few_words, line, needs_words
 from core.views.words.near import (
     HEADING,
@@ -79,12 +77,6 @@ STANDING = tuple(axis.column + end for axis in BESIDE for end in ("", *ENDS))
 
 
 @cached(entries=64)
-def bill(view: View, run_id: str) -> pl.DataFrame:
-    """Return the price of a run's recorded usage, by stage."""
-    return recorded(view.snapshot, run_id, view.book, view.scope, view.quality.k)
-
-
-@cached(entries=64)
 def reranker_only(view: View) -> str:
     """Say why published stacks are better compared by their reranker's latency."""
     return own_scope(view.snapshot, view.table, view.latency)
@@ -106,8 +98,11 @@ def _whole(view: View, part: Callable[[View], Blocks]) -> Sequence[Block]:
 
 def answered(view: View) -> Blocks:
     """Yield the answer, and links to judgements if there are none."""
-    said = " ".join(filter(None, (words.why(view), words.late_words(view))))
+    saved = "" if second_row(view) is None else rented_words(view)
+    said = " ".join(filter(None, (words.why(view), saved, words.late_words(view))))
     yield Answer(words.title(view), said, objection(view))
+    if check := check_first(view.snapshot, view.scope):
+        yield Way("golden", check, "judge")
     if choice_of.undecided(view.table):
         yield Way("golden", "Judge by hand", "judge")
         yield Way("golden", "Generate with an LLM", "build")
@@ -115,22 +110,15 @@ def answered(view: View) -> Blocks:
 
 
 def choice(view: View) -> Blocks:
-    """Yield the chosen stack's three numbers, the confidence in the choice, and its caveats."""
+    """Yield the numbers of the stacks that the heading names, the confidence in them, and the caveats."""
     if view.decision.chosen is None:
         return
-    row = view.table.row(view.decision.chosen, named=True)
-    numbers = words.cards(
-        row, view.quality, view.latency, bill(view, row["run_id"]),
-        late=slow_words(slow(view, row["run_id"])), paid=priced_by(view),
-    )  # fmt: skip
-    firm, chance = words.firmness(view.table, view.decision, view.sure)
+    of, named = tiles(view), sides(view)
     lead = list(filter(None, words.lead_words(view)))
-    if lead and lead[0].startswith(SURELY):
-        chance += f"; {lead[0][0].lower()}{lead[0][1:-1]}"
     doubts = caveats(view.table, view.decision, view)
     given_by = provenance(view.snapshot, view.scope)
-    notes = [row["latency_note"], row["cost_note"], how_timed(view.table, view.quality.k), given_by]
-    notes = [note for note in notes if note]
+    notes = [row[note] for row in named for note in ("latency_note", "cost_note")]
+    notes = [note for note in (*notes, how_timed(view.table, view.quality.k), given_by) if note]
     if said := assumed(view.table, view.decision, view.constraints):
         notes.append(said)
     sentences = [words.sure_words(view.decision, view.sure), *doubts.values()]
@@ -139,17 +127,11 @@ def choice(view: View) -> Blocks:
     sentences = list(filter(None, (*sentences, words.margin(view.sure, draws(view)))))
 
     def written() -> Blocks:
-        cards = [(label, number, " · ".join(filter(None, rest))) for label, number, *rest in numbers]
-        yield Cards([*cards, ("Confidence", firm, chance)])
+        yield blocks(of, [row["name"] for row in named])
         yield from (Text(sentence) for sentence in sentences)
         yield from (Text(note, "caption") for note in notes)
 
-    given: dict[str, Any] = {
-        "numbers": numbers,
-        "firm": (firm, chance),
-        "sentences": sentences,
-        "notes": notes,
-    }
+    given: dict[str, Any] = {"tiles": of, "sentences": sentences, "notes": notes}
     given |= {"label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
     yield Control("choice", given, written)
 
@@ -174,13 +156,14 @@ def moving(view: View) -> Blocks:
 
 
 def ship_it(view: View) -> Blocks:
-    """Yield the runnable export of the chosen stack, or why there is none."""
+    """Yield the runnable export of each stack that the heading names, or why there is none."""
 
     def written() -> Blocks:
-        how = handed(view, view.table, view.decision)
-        yield Text(how.sentence)
-        if how.command:
-            yield Text(how.command, "code")
+        handing = all_handed(view, view.table, view.decision)
+        for name, how in handing.items():
+            yield Text(how.sentence, label=f"{name}:" if len(handing) > 1 else "")
+            if how.command:
+                yield Text(how.command, "code")
 
     if view.decision.chosen is not None:
         yield Fold("Ship it", written(), late=True)
@@ -207,19 +190,12 @@ def alternatives(view: View) -> Blocks:
         if rows.height:
             yield Text(ALTERNATIVES, "heading")
             yield Table(rows, OFFERED)
-            if said := rented_words(view):
+            if second_row(view) is None and (said := rented_words(view)):
                 yield Text(said, "caption")
         if steps.height:
             yield Fold(PRICES, [Table(steps, STEPS)])
 
     yield Control("alternatives", {"view": view}, written)
-
-
-def rented_words(view: View) -> str:
-    """Say when a saving of the alternatives is money, if costs are of machine time alone; otherwise ""."""
-    if view.decision.chosen is None:
-        return ""
-    return RENTED if rented(bill(view, view.table["run_id"][view.decision.chosen])) else ""
 
 
 def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
@@ -331,8 +307,8 @@ def lines(view: View, marked: ParetoView, selected: str | None) -> Chart | Text:
 def every_stack(view: View, marked: ParetoView) -> Control:
     """Return the stacks as a table, with checkboxes for a comparison."""
     alike = identical(view.table)[marked.rows["row"]]
-    stay = kept(view.decision.chosen, view.running_row)
-    rows = choice_of.listed(merged(marked.rows, stay, alike))
+    stay = kept(view.decision.chosen, view.running_row, second_row(view))
+    rows = choice_of.listed(merged(marked.rows, stay, alike), roles(view))
     today = pl.col("row").is_in([] if view.running_row is None else [view.running_row])
     said = pl.when(today).then(pl.format(f"{RUNS_TODAY}; {{}}", "outcome")).otherwise("outcome")
     rows = rows.with_columns(outcome=said)

@@ -17,6 +17,7 @@ from core.pipeline.own.config import OWN
 from core.pipeline.shippable import FLAT, KINDS, missing
 from core.store import Snapshot
 from core.views.decision import words
+from core.views.words.advice import second_row
 
 PARTS = "This prints its parts and settings, to rebuild it."
 WRITTEN = "No running folder can be written of it: {}."
@@ -59,6 +60,12 @@ def shipping(snapshot: Snapshot, row: Mapping[str, Any]) -> Shipping:
         sentence = f"As a folder that runs without this program{others}."
         return Shipping(f"{PROGRAM} {command}", kinds, sentence)
     return Shipping(None, (), WRITTEN.format(why))
+
+
+def all_handed(view: View, table: pl.DataFrame, decision: Decision) -> dict[str, Shipping]:
+    """Return how each stack that the heading names is exported, by its name; see `handed`."""
+    rows = [decision.chosen or 0, *([] if (second := second_row(view)) is None else [second])]
+    return {str(table["name"][row]): handed(view, table, replace(decision, chosen=row)) for row in rows}
 
 
 def handed(view: View, table: pl.DataFrame, decision: Decision) -> Shipping:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from core.analysis.stack_cost import ASSUMED_PRICE, cost_basis
-from core.analysis.workspace.beside import limit_words
-from core.analysis.workspace.comparable import clock
+from core.analysis.workspace.figures.beside import limit_words
 from core.analysis.workspace.scope import MEAN, Latency, Quality
 from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
@@ -21,8 +18,7 @@ from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
 from core.stats.intervals import CLUSTERS
 from core.views import text
 from core.views.words.advice import NOTHING, advice, first_step, objection
-from core.views.words.bills import spent
-from core.views.words.choice import ALL_AXES, COSTED, all_unknown, limits, meaning, quality_notes, undecided
+from core.views.words.choice import ALL_AXES, all_unknown, limits, quality_notes, undecided
 from core.views.words.late import by_p95, slow
 from core.views.words.lead import lead
 from core.views.words.near import gain_words
@@ -295,56 +291,6 @@ def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:
     return f"The best {quality.name} of {left}{', surely ahead of each' if ahead else ''}."
 
 
-def cards(
-    row: Mapping[str, Any], quality: Quality, latency: Latency, bill: pl.DataFrame, *, late: str, paid: str
-) -> list[tuple[str, str, str, str]]:
-    """Return the three numbers of the chosen stack.
-
-    Args:
-        bill: The cost of its stages, from `core.analysis.stack_cost.recorded`; empty if not on record.
-        late: Duration of its slow searches, in words; "" if not asked for.
-        paid: How costs from measured usage were priced: ``list price``.
-
-    Returns:
-        For each: label, number with its unit, its basis, and its source (measured, published,
-        modelled or imported; a cost by its usage; "" if unknown).
-    """
-    low, high = row["latency_low"], row["latency_high"]
-    spread = "" if low is None or high is None else f"{text.ms(low)} to {text.ms(high)}"
-    timed = "" if row["latency_n"] is None else text.sample(row["latency_n"])
-    if measured := clock(json.loads(row["environment"] or "{}").get("reported")):
-        timed += f", {measured}"
-    said, cost, share = text.CostUnit.of(row), text.cost_of(row, bare=True), row["correct"]
-    guessed = row["cost_basis"] == "modelled" or paid == ASSUMED_PRICE
-    about = "≈ " if guessed and row["cost"] is not None else ""
-    if share is None:
-        spent_on = spent(bill)
-    else:
-        whole = "" if row["cost"] is None else said.bare(row["cost"] * share)
-        spent_on = whole and f"{whole} ÷ {text.percent(share)} correct"
-    interval = f"{text.interval(row['quality_low'], row['quality_high'])} {text.sample(row)}".strip()
-    asked = _LATENCIES[latency.scope].format(latency.percentile)
-    costed = f"Cost per {said.many} {COSTED.get(str(row['cost_per']), 'queries')}"
-    return [
-        (
-            quality.name,
-            text.score(row["quality"]),
-            ", ".join(filter(None, (interval, meaning(quality)))),
-            row["quality_basis"] or "",
-        ),
-        (
-            asked,
-            text.ms(row["latency_ms"]),
-            ", ".join(filter(None, (spread, timed, late))),
-            row["latency_basis"] or "",
-        ),
-        (costed, f"{about}{cost}", spent_on, cost_basis(row["cost_basis"], paid)),
-    ]
-
-
-_LATENCIES = {"path": "Latency {}", "rerank": "Reranker latency {}", "end-to-end": "Latency {}, end to end"}
-
-
 def gaining(row: Mapping[str, Any]) -> str:
     """Return a stack with its potential gain; takes a row of `promising_rows`, or of `near_rows`."""
     return f"{text.shorten(str(row['stack']), SHORT)}: {_gained(row)}"
@@ -405,23 +351,6 @@ def banded(table: pl.DataFrame, decision: Decision) -> bool:
 def ticking(ticked: int) -> str:
     """Explain how to use the table."""
     return "Tick two stacks to compare them." if ticked < 2 else f"{ticked} stacks ticked."
-
-
-def firmness(table: pl.DataFrame, decision: Decision, sure: Assessment) -> tuple[str, str]:
-    """Return the one confidence number, and what it is the probability of, or why it is unknown."""
-    if decision.chosen is None:
-        return text.NOT_APPLICABLE, ""
-    feasible = sure.p_feasible
-    always = feasible is None or feasible == 1.0
-    meets = "" if always else f"; meets the limits in {text.percent(feasible)}"
-    if sure.pgs is not None:
-        return text.percent(sure.pgs), f"chance to be {good_enough(decision)}{meets}"
-    if few(table, decision):
-        kind = table["cluster_kind"][decision.chosen]
-        return "unknown", f"fewer than {CLUSTERS} {'queries' if kind is None else f'{kind}s'}"
-    if sure.unknown == ALONE:
-        return "–", f"nothing to choose from{meets}"
-    return "unknown", sure.unknown
 
 
 def _nearest(table: pl.DataFrame, decision: Decision) -> str:

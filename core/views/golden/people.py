@@ -33,10 +33,11 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.charts.corrected import MARKS, drawn
+from core.views.words.judging import QUESTIONS
 
 GUIDE = (
-    "Judge the whole Top-K of about 30 random questions (Golden sets → judge → whole questions). These "
-    "grades then correct the judge's, for every stack and measure."
+    f"Judge the whole Top-K of about {QUESTIONS} random questions (Golden sets → judge → whole questions). "
+    "These grades then correct the judge's, for every stack and measure."
 )
 HOW = (
     "Corrected: people's mean, moved by how far the judge's mean over all questions lies from that over the "

@@ -9,8 +9,8 @@ from typing import get_args
 import polars as pl
 
 from core.analysis.workspace.comparable import at_machine
-from core.analysis.workspace.costs import basis
-from core.analysis.workspace.latencies import latencies, sample
+from core.analysis.workspace.figures.costs import basis
+from core.analysis.workspace.figures.latencies import latencies, sample
 from core.analysis.workspace.scope import MEAN, Latency, Percentile, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.answers import TOP_K

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.depth import latency_by_depth
-from core.analysis.workspace.latencies import PASSES, floors_of, modelled_ms
+from core.analysis.workspace.figures.latencies import PASSES, floors_of, modelled_ms
 from core.analysis.workspace.scope import Latency
 from core.analysis.workspace.telling import seldom, timed_reader
 from core.analysis.workspace.view import View

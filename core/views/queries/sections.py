@@ -14,7 +14,7 @@ from core.analysis.per_query import queries
 from core.analysis.sides import by_tag
 from core.analysis.workspace.choices import lacking
 from core.analysis.workspace.clusters import Groups, groups
-from core.analysis.workspace.reported import query_scores
+from core.analysis.workspace.figures.reported import query_scores
 from core.analysis.workspace.view import View
 from core.metrics.access import FORBIDDEN
 from core.stats.means import mean_interval

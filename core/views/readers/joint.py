@@ -12,7 +12,7 @@ import polars as pl
 
 from core.analysis.workspace.answers import means, shares
 from core.analysis.workspace.clusters import groups
-from core.analysis.workspace.costs import costs
+from core.analysis.workspace.figures.costs import costs
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import evidence, mean

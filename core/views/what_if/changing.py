@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from core.analysis.cache import cached
+from core.analysis.moves.switching import switch
 from core.analysis.paired import LOSSES, WINS
 from core.analysis.sides import look_closer
-from core.analysis.switching import switch
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.records import is_group

@@ -8,7 +8,7 @@ import polars as pl
 
 from core.analysis.between import Between, between
 from core.analysis.deciding import DELTA, Contest
-from core.analysis.switching import stay_or_move
+from core.analysis.moves.switching import stay_or_move
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.errors import InputError

@@ -6,7 +6,7 @@ import json
 
 import polars as pl
 
-from core.analysis.switching import moves
+from core.analysis.moves.switching import moves
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.providers.ends import End, ends, ends_of

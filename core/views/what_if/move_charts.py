@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.switching import Switch
+from core.analysis.moves.switching import Switch
 from core.analysis.workspace.view import View
 from core.decide.axes import Floats
 from core.decide.pareto import frontier_2d
@@ -82,7 +82,7 @@ def by_step(view: View, rows: pl.DataFrame) -> go.Figure | None:
     """Draw quality against the one-time cost of every stack, coloured by the step that it needs.
 
     Args:
-        rows: From `core.analysis.switching.moves`.
+        rows: From `core.analysis.moves.switching.moves`.
 
     Returns:
         The figure, with stacks of unknown cost beside the others; None if no quality is known.

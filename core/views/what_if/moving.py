@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from core.analysis.cache import cached
-from core.analysis.move_cost import Work
-from core.analysis.replaying import Replay, replays
-from core.analysis.switching import Switch, moves, switch
+from core.analysis.moves.cost import Work
+from core.analysis.moves.replaying import Replay, replays
+from core.analysis.moves.switching import Switch, moves, switch
 from core.analysis.workspace.telling import incumbent_known
 from core.analysis.workspace.view import View
 from core.choices import Declared, declared

@@ -13,8 +13,8 @@ from core.analysis.depth import latency_by_depth
 from core.analysis.families import Known, Option
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.comparable import machine
-from core.analysis.workspace.costs import run_totals
-from core.analysis.workspace.latencies import sample
+from core.analysis.workspace.figures.costs import run_totals
+from core.analysis.workspace.figures.latencies import sample
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import Evidence, Grades, at_cutoff, evidence
 from core.analysis.workspace.view import View

@@ -14,8 +14,8 @@ from typing import Any, cast, get_args
 import numpy as np
 import polars as pl
 
-from core.analysis.scoring_table import figures
-from core.analysis.workspace.latencies import latencies
+from core.analysis.scoring.table import figures
+from core.analysis.workspace.figures.latencies import latencies
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.scores import furthest
 from core.analysis.workspace.stacks import runs_in, stack_table

@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from core.analysis.families import Signal
-from core.analysis.workspace.beside import measure_of
+from core.analysis.workspace.figures.beside import measure_of
 from core.analysis.workspace.gaps import gap
 from core.analysis.workspace.scope import MEAN
 from core.analysis.workspace.view import View

@@ -16,6 +16,8 @@ JUDGE = "Judge"
 NOTHING = "Nothing more needs measuring first."
 PAYS = 0.1
 """Least chance that doubling the questions shows a better stack at which doing so is recommended first."""
+ROLES = ("chosen by the rule", "may match it")
+"""What two stacks are of which none clearly wins."""
 MEETS = 0.9
 """Share of resamples within the limits below which the stack is timed again first."""
 
@@ -66,6 +68,17 @@ def first_step(view: View) -> Step:
     if sure.pgs is None:
         return Step()
     return _instead(view) or _judge(view) or _consider(view) or _ask(view) or Step()
+
+
+def roles(view: View) -> dict[str, str]:
+    """Return what both stacks are where none clearly wins, by run_id; empty otherwise."""
+    rather = view.once(first_step).rather
+    return {} if rather is None else dict(zip((row["run_id"] for row in rather.sides), ROLES, strict=True))
+
+
+def second_row(view: View) -> int | None:
+    """Return the row of the stack that the heading names after the chosen one, or None if it names one."""
+    return None if view.once(first_step).rather is None else view.sure.alternatives[0].row
 
 
 def _judge(view: View) -> Step | None:

@@ -4,10 +4,39 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.analysis.stack_cost import MACHINES, idle
+from core.analysis.cache import cached
+from core.analysis.stack_cost import MACHINES, idle, machines_needed, recorded
+from core.analysis.workspace.view import View
+from core.views.words.advice import second_row
 
 RENTED = "Less machine time saves money only where fewer machines then run."
 """What a saving of machine time is worth."""
+
+
+@cached(entries=64)
+def bill(view: View, run_id: str) -> pl.DataFrame:
+    """Return the price of a run's recorded usage, by stage."""
+    return recorded(view.snapshot, run_id, view.book, view.scope, view.quality.k)
+
+
+def rented_words(view: View) -> str:
+    """Say what less machine time saves, where costs are of nothing else; otherwise "".
+
+    It is machines of the first alternative where the queries of a month are given.
+    """
+    chosen, other = view.decision.chosen, next(iter(view.sure.alternatives), None)
+    if chosen is None or not rented(own := bill(view, view.table["run_id"][chosen])):
+        return ""
+    queries = view.terms.queries_per_month
+    its = None if other is None else bill(view, view.table["run_id"][other.row])
+    if not queries or its is None or not rented(its):
+        return RENTED
+    saved = machines_needed(own, queries) - machines_needed(its, queries)
+    said = f"needs {-saved:,} more" if saved < 0 else f"saves {saved:,}"
+    which = "the second" if second_row(view) is not None else "the first alternative"
+    return (
+        f"At {queries:,.0f} queries a month, {which} {said}{' machine' if abs(saved) == 1 else ' machines'}."
+    )
 
 
 def rented(bill: pl.DataFrame) -> bool:

@@ -110,7 +110,12 @@ ALL_AXES = "cost, latency and quality"
 """Axes of the table's frontier; the chart's frontier has the chart's two axes."""
 
 
-def listed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of `marked`, merged, with outcome (status, or why excluded)."""
+def listed(rows: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
+    """Return rows of `marked`, merged, with outcome (status, or why excluded).
+
+    Args:
+        roles: What stacks are instead of their status, by run_id.
+    """
     status = pl.col("status").cast(pl.String).replace("frontier", f"frontier of {ALL_AXES}")
-    return rows.with_columns(outcome=pl.coalesce("reason", status))
+    own = pl.col("run_id").replace_strict(roles, default=None, return_dtype=pl.String)
+    return rows.with_columns(outcome=pl.coalesce("reason", own, status))

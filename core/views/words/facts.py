@@ -9,11 +9,11 @@ import polars as pl
 
 from core.analysis.judging import waiting
 from core.analysis.status import CHANCES
-from core.analysis.workspace.beside import ENDS, limit_words, measure_of
 from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.comparable import MANY_HOLES
+from core.analysis.workspace.figures.beside import ENDS, limit_words, measure_of
+from core.analysis.workspace.figures.latencies import jitter_words
 from core.analysis.workspace.lacks import COLUMNS as LACKS
-from core.analysis.workspace.latencies import jitter_words
 from core.analysis.workspace.people import unused
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.unanswerable import without_answer
@@ -32,7 +32,7 @@ from core.views import text
 from core.views.words.late import late_chip, slow
 from core.views.words.lead import lead, lead_over
 from core.views.words.near import near_rows, promising_rows, promising_words, scores_missing
-from core.views.words.trade import trade
+from core.views.words.trade import Trade, trade
 
 FEW_QUERIES = 30
 """With fewer queries, a typical difference between stacks is undetectable, which a warning says."""
@@ -288,7 +288,7 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
         "delta": decision.delta,
         "ties": [stack(at) for at in decision.tied],
         "alternatives": [_alternative(table, other) for other in sure.alternatives],
-        "trade": traded and traded.data,
+        "trade": traded and _traded(traded),
         "price_of_quality": {
             key: [_step(table, step) for step in steps] for key, steps in sure.prices.items()
         },
@@ -324,6 +324,17 @@ def _sure(chosen: dict[str, object] | None, sure: Assessment) -> dict[str, objec
         "ahead": sure.ahead,
         "effective_n": chosen["n"] if chosen["clusters"] is None else chosen["clusters"],
     }
+
+
+def _traded(trade: Trade) -> dict[str, object]:
+    """Return what one gives up and saves by taking the first alternative, with the numbers of both stacks."""
+    chosen, other = (
+        {"stack": row["name"], **{name: row[name] for name in NUMBERS if name in row}, **new}
+        | {"pgs": good, "p_best": best}
+        for row, new, good, best in zip(trade.sides, trade.expected, trade.pgs, trade.p_best, strict=True)
+    )
+    said = {"sentence": trade.sentence, "beside": trade.beside}
+    return {"run_id": trade.run_id, **said, "chosen": chosen, "other": other}
 
 
 def _alternative(table: pl.DataFrame, other: Alternative) -> dict[str, object]:

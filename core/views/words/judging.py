@@ -52,6 +52,24 @@ def graded(golden: Mapping[str, Any]) -> str:
     return f"{asked}; graded by {judge}."
 
 
+QUESTIONS = 30
+"""Questions that people judge whole to correct a judge; see `core.views.golden.people`."""
+UNCHECKED = "checked by nobody"
+
+
+def check_first(snapshot: Snapshot, scope: Scope) -> str:
+    """Say how many questions to judge by hand before shipping, where nobody checked the grades; else ""."""
+    if scope.golden_set_id is None:
+        return ""
+    named = snapshot.golden_sets(scope.collection_id).filter(golden_set_id=scope.golden_set_id)
+    return "".join(check(judge) for judge in named["judge"].to_list())
+
+
+def check(judge: str | None) -> str:
+    """Say the same of a golden set's judge."""
+    return f"Judge {QUESTIONS} questions by hand before you ship" if UNCHECKED in (judge or "") else ""
+
+
 @cached(entries=64)
 def provenance(snapshot: Snapshot, scope: Scope) -> str:
     """Describe what is searched, and the origin of a workspace's qualities; "" if they are as reported."""

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis.cache import cached
-from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.figures.latencies import latencies
 from core.analysis.workspace.stacks import runs_in, stack_table
 from core.analysis.workspace.view import View
 from core.views import text

@@ -41,6 +41,15 @@ class Lead:
         return f"Those are {', '.join(self.beaten[:NAMED])}{more}."
 
     @property
+    def maybe(self) -> str:
+        """How many others may be better: ``7 of 11 others may be better``."""
+        unsure = self.others - self.surely
+        if not unsure:
+            return "surely better than each other one"
+        some = f"{unsure:,} of {self.others:,} others" if self.others > 1 else "the other one"
+        return f"{some} may be better"
+
+    @property
     def interval(self) -> str:
         """The lead over the rival: ``+0.009 [−0.015, +0.032]``; "" if unknown."""
         if self.by is None or self.low is None or self.high is None:
@@ -71,9 +80,13 @@ class Lead:
         }
 
 
-def lead(view: View) -> Lead | None:
-    """Return the lead of the chosen stack; None if not chosen by quality, or not known by query."""
-    decision, paired = view.decision, view.paired
+def lead(view: View, decided: Decision | None = None) -> Lead | None:
+    """Return the lead of the chosen stack; None if not chosen by quality, or not known by query.
+
+    Args:
+        decided: With another stack as the chosen one; None = the decision of the view.
+    """
+    decision, paired = decided or view.decision, view.paired
     if decision.chosen is None or decision.rule != "quality" or paired is None:
         return None
     others = np.flatnonzero(decision.feasible)

@@ -10,8 +10,8 @@ import polars as pl
 
 from core.analysis.between import decided
 from core.analysis.deciding import Standing
-from core.analysis.replaying import Replay, replays
-from core.analysis.switching import Switch, stay_or_move, switch
+from core.analysis.moves.replaying import Replay, replays
+from core.analysis.moves.switching import Switch, stay_or_move, switch
 from core.analysis.workspace.view import View
 from core.decide.axes import NEEDED, SWITCHING
 from core.decide.axes import STEP_WORDS as STEPS_SAID

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.figures.latencies import latencies
 from core.analysis.workspace.lacks import bound
-from core.analysis.workspace.latencies import latencies
 from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import COST, LIMITS, Axis, cost_axis
 from core.decide.near import NearMiss, near_misses

@@ -15,6 +15,8 @@ from core.views.blocks import Table
 
 _RATIO = 10.0
 """Ratio from which a share of the time is written as ``1/57``; a smaller one is in percent."""
+PAIR = "95 % interval of this pair alone"
+"""What the interval of a difference holds for; `core.views.words.lead` counts all pairs together."""
 Row = Mapping[str, Any]
 
 
@@ -28,6 +30,7 @@ class Trade:
     expected: tuple[Row, Row]  # expected_quality on new queries of each, expected_low and expected_high
     tenth: str  # the first share of time or cost that is a tenth or less: "1/57 of the time"; "" if none is
     pgs: tuple[float | None, float | None]  # probability of good selection of each; None = unknown
+    p_best: tuple[float | None, float | None]  # chance that each is the very best; None = unknown
     apart: str  # the difference in quality, with its measure
 
     @property
@@ -37,18 +40,8 @@ class Trade:
 
     @property
     def beside(self) -> str:
-        """The alternative's difference and confidence: ``b: −0.001 [−0.041, +0.040] RR@10, …``."""
-        firm = text.UNKNOWN if self.pgs[1] is None else text.percent(self.pgs[1])
-        return f"{self.stack}: {self.apart}, confidence {firm}."
-
-    @property
-    def data(self) -> dict[str, object]:
-        """The trade as plain data."""
-        chosen, other = (
-            {"stack": row["name"], **new, "latency_ms": row["latency_ms"], "cost": row["cost"], "pgs": good}
-            for row, new, good in zip(self.sides, self.expected, self.pgs, strict=True)
-        )
-        return {"run_id": self.run_id, "sentence": self.sentence, "chosen": chosen, "other": other}
+        """The alternative's difference, where the heading names both: ``The second is −0.001 …``."""
+        return f"The second against the first: {self.apart}, {PAIR}."
 
 
 def trade(view: View) -> Trade | None:
@@ -66,7 +59,8 @@ def trade(view: View) -> Trade | None:
     apart = f"{difference(other)} {view.quality.name}"
     sentence = f"{its['name']} may be as good for {least}: {apart}."
     expected = (_new(view.sure), _new(other))
-    return Trade(its["run_id"], sentence, (own, its), expected, tenth, (view.sure.pgs, other.pgs), apart)
+    chances = (view.sure.pgs, other.pgs), (view.sure.p_best, other.p_best)
+    return Trade(its["run_id"], sentence, (own, its), expected, tenth, *chances, apart)
 
 
 def difference(other: Alternative) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 
 from core.analysis.export import StoreShelf
 from core.analysis.hourly import usd_per_query
-from core.analysis.workspace.costs import costs
+from core.analysis.workspace.figures.costs import costs
 from core.pipeline.evaluate import Job, Outcome, run_job
 from core.pipeline.evaluate.folder import EVALUATIONS
 from core.pipeline.evaluate.session import Site

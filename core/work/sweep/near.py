@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from core.analysis.move_cost import Ground, items_of
-from core.analysis.switching import asked_move
+from core.analysis.moves.cost import Ground, items_of
+from core.analysis.moves.switching import asked_move
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
 from core.axes import Spec

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.analysis.workspace.latencies import empty_pipeline
+from core.analysis.workspace.figures.latencies import empty_pipeline
 from core.number_format import count, ms
 from core.pipeline.own.config import Match
 from core.pipeline.own.passages import Way

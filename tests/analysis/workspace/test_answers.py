@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.analysis.scoring_stored import score_stored
+from core.analysis.scoring.stored import score_stored
 from core.analysis.workspace.answers import MADE_UP, TRIAL, agreed, as_name, as_word
 from core.analysis.workspace.choices import choices
 from core.analysis.workspace.scope import Answering, Latency, Quality, Scope

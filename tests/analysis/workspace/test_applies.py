@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis.scoring_table import score_table
+from core.analysis.scoring.table import score_table
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.stacks import stack_table
 from core.metrics import parse_list

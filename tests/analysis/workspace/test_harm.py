@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from core.analysis.workspace.beside import limit_words, with_harm
-from core.analysis.workspace.samples import joint_sample
+from core.analysis.workspace.figures.beside import limit_words, with_harm
+from core.analysis.workspace.figures.samples import joint_sample
 from core.analysis.workspace.scope import Latency, Quality
 from core.decide.joint import chances
 from core.decide.rules import Constraints, decide

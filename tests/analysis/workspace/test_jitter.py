@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.analysis.workspace.latencies import UNSURE, assumed, jitter_words
+from core.analysis.workspace.figures.latencies import UNSURE, assumed, jitter_words
 from core.analysis.workspace.query_sets import paired
 from core.analysis.workspace.scope import Ids, Latency, Quality, Scope
 from core.analysis.workspace.stacks import runs_in, stack_table

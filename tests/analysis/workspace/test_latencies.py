@@ -3,7 +3,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.figures.latencies import latencies
 from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.records import Origin

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.analysis.workspace.choices import choices
-from core.analysis.workspace.latencies import MEAN_SAID, latencies
+from core.analysis.workspace.figures.latencies import MEAN_SAID, latencies
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.scope import MEAN, Latency, Scope

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.analysis.workspace.choices import choices
-from core.analysis.workspace.samples import joint_sample
+from core.analysis.workspace.figures.samples import joint_sample
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.scores import at_cutoff, evidence, unperturbed
 from core.decide.joint import chances

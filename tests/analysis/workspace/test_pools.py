@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.analysis.per_query import query_table
-from core.analysis.scoring_table import figures
+from core.analysis.scoring.table import figures
 from core.analysis.workspace.pools import lost
 from core.analysis.workspace.query_sets import chosen_runs
 from core.analysis.workspace.question import Question

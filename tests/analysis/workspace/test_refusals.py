@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis.workspace.beside import limit_words, measure_of
-from core.analysis.workspace.samples import joint_sample
+from core.analysis.workspace.figures.beside import limit_words, measure_of
+from core.analysis.workspace.figures.samples import joint_sample
 from core.analysis.workspace.scope import Answering, Latency, Quality, Scope
 from core.analysis.workspace.view import View
 from core.decide.axes import ANSWERING, BESIDE, REFUSING

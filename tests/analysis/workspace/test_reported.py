@@ -10,11 +10,11 @@ import pytest
 
 from core.analysis.paired import compared
 from core.analysis.per_query import NOT_REPORTED, query_table
-from core.analysis.scoring_table import score_table
+from core.analysis.scoring.table import score_table
 from core.analysis.sides import look_closer, unpaired
+from core.analysis.workspace.figures.reported import query_scores, with_queries
+from core.analysis.workspace.figures.samples import joint_sample
 from core.analysis.workspace.query_sets import paired
-from core.analysis.workspace.reported import query_scores, with_queries
-from core.analysis.workspace.samples import joint_sample
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.importers import Options, Upload, load
 from core.stats.means import mean_interval

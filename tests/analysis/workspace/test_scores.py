@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from core.analysis.per_query import query_table
-from core.analysis.scoring_table import score_table
+from core.analysis.scoring.table import score_table
 from core.analysis.workspace.choices import choices
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.scores import at_cutoff, evidence, mean

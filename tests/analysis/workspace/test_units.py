@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis.scoring_table import score_table
+from core.analysis.scoring.table import score_table
 from core.analysis.workspace.narrow import Choices, narrow
 from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in

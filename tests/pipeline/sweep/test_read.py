@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.export import StoreShelf
 from core.errors import InputError, UnknownNameError
 from core.pipeline.evaluate import Job
 from core.pipeline.sweep import parse
@@ -17,8 +18,10 @@ from core.pipeline.sweep.read import protocol, read_job
 from core.pipeline.sweep.sources import chosen, read_queries
 from core.providers.calls import Keys
 from core.records import Batch, Collection, GoldenSet
+from core.store import Store
 from core.tables import frame
 from tests.pipeline.corpora import passages, queries
+from tests.stores import add
 
 CAT = "The cat sat on the mat."
 DOCUMENTS = {
@@ -220,6 +223,20 @@ def test_questions_that_cannot_be_read(tmp_path: Path, text: str, says: str):
     assert says in str(refused.value)
 
 
+def test_plain_text_has_a_question_on_each_line(tmp_path: Path):
+    path = tmp_path / "asked.txt"
+    path.write_bytes(b"\xef\xbb\xbfWhy, in 1.67, is it slow?\r\n\r\n  Who reads; and who writes? \r\n")
+    asked = read_queries(path, "c")
+    assert asked["query_id"].to_list() == ["line-1", "line-3"]
+    assert asked["text"].to_list() == ["Why, in 1.67, is it slow?", "Who reads; and who writes?"]
+    path.write_text("cats\ndogs\ncats\n")
+    with pytest.raises(InputError, match="The question of line 1 occurs again") as refused:
+        read_queries(path, "c")
+    assert "asked.txt:3" in str(refused.value)
+    path.write_text("query_id\ttext\na\tcats\n")
+    assert read_queries(path, "c")["query_id"].to_list() == ["a"], "a table, whatever its ending"
+
+
 def test_what_questions_name_stands_in_a_column_and_is_asked_with_other_names(docs: Path):
     path = docs / "mine.csv"
     path.write_text("query_id,text,entity\na,what of the pump 7 and MG-200,pump 7; MG-200\nb,cats,\n")
@@ -252,6 +269,9 @@ class Shelf:
         frames = {"passages": passages(["cats purr", "dogs bark"]), "queries": queries(["cats", "dogs"])}
         return Batch(collections=(made,), frames=frames)
 
+    def part(self, collection_id: str, chunking: str) -> Batch:
+        return Batch(frames={"passages": frame("passages", []), "chunks": frame("chunks", [])})
+
     def golden_set(self, golden_set_id: str) -> Batch:
         golden = GoldenSet(golden_set_id=golden_set_id, collection_id="c", name="G")
         rows = {
@@ -272,6 +292,39 @@ def test_what_is_stored_already_is_not_stored_again(tmp_path: Path):
     assert "passages" not in job.setup.frames
     with pytest.raises(InputError, match="'c' is not a path"):
         read(f'collection = "c"\n{SPARSE}', tmp_path)
+
+
+@pytest.mark.parametrize("chunker", ["", 'chunker = "paragraph"\n'], ids=["as usual", "another"])
+def test_stored_documents_are_cut_as_their_folder_is(docs: Path, chunker: str):
+    store = Store.open(docs / "store")
+    page = "<h1>Zebras</h1><p>They run fast.</p><h2>Lions</h2><p>They sleep all day.</p>"
+    (docs / "docs" / "c.html").write_text(page)
+    text = f'collection = "docs/"\nqueries = "asked.csv"\n{SPARSE}{chunker}'
+    job, _ = read(text, docs)
+    add(store.path, job.setup, "run")
+    again, _ = read(text.replace('"docs/"', '"docs"'), docs, shelf=StoreShelf(store.read()))
+    assert [stack.stack_id for stack in again.stacks] == [stack.stack_id for stack in job.stacks]
+    assert again.chunkings == job.chunkings
+    assert None not in job.corpora
+    (chunking,) = job.corpora
+    assert again.corpora[chunking].hash == job.corpora[chunking].hash
+    add(store.path, again.setup, "run")  # refused if a passage were another
+
+
+def test_stored_markdown_is_cut_by_its_headings_in_a_new_way_too(docs: Path):
+    store = Store.open(docs / "store")
+    text = f'collection = "docs/"\nqueries = "asked.csv"\n{SPARSE}'
+    job, _ = read(text, docs)
+    add(store.path, job.setup, "run")
+    by_paragraph = text + 'chunker = "paragraph"\n'
+    again, _ = read(by_paragraph.replace('"docs/"', '"docs"'), docs, shelf=StoreShelf(store.read()))
+    folder, _ = read(by_paragraph, docs)
+    (chunking,) = folder.corpora
+    assert again.corpora[chunking].hash == folder.corpora[chunking].hash
+    as_they_are, _ = read(
+        text.replace('"docs/"', '"docs"') + 'chunker = "none"\n', docs, shelf=StoreShelf(store.read())
+    )
+    assert len(as_they_are.corpora[None]) == 2, "whole documents where that is asked for"
 
 
 def test_what_cannot_work_is_refused_before_anything_is_read(tmp_path: Path):

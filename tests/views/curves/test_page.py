@@ -3,7 +3,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.analysis.scoring_table import score_table
+from core.analysis.scoring.table import score_table
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.stacks import runs_in
 from core.metrics import Measure

@@ -10,13 +10,16 @@ import pytest
 from core.analysis.judging import NEAR, TARGET, waiting
 from core.analysis.workspace.view import View
 from core.api.workspace import Workspace
+from core.decide.axes import COST
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints
 from core.store import Store
 from core.views.confidence.words import plan_answer
+from core.views.decision.chart import pareto_of
+from core.views.decision.tiles import Tile, confidence
 from core.views.decision.words import title
 from core.views.text import percent
-from core.views.words.advice import JUDGE, MEETS, NOTHING, PAYS, advice, objection
+from core.views.words.advice import JUDGE, MEETS, NOTHING, PAYS, advice, objection, roles, second_row
 from core.views.words.facts import if_judged
 from core.views.words.trade import trade
 from tests.views.golden.test_value import lab
@@ -166,6 +169,21 @@ def test_a_stack_as_good_for_a_tenth_of_the_cost_is_considered_first(cost: float
         assert title(view) == "No clear winner: a, or b for 1/10 of the cost"
         taken = asking(table, Constraints(delta=0.01), sample=sample, take="r1").sure.pgs
         assert taken == view.sure.alternatives[0].pgs, "both are held against the same best"
-        assert trade(view).beside.endswith(f"RA-nWG@10, confidence {percent(taken)}.")
+        assert trade(view).beside.startswith("The second against the first: −0.001 [")
+        assert trade(view).beside.endswith("] RA-nWG@10, 95 % interval of this pair alone.")
+        assert roles(view) == {"r0": "chosen by the rule", "r1": "may match it"}
+        assert second_row(view) == 1
+    else:
+        assert (roles(view), second_row(view)) == ({}, None)
+    told = [number for number, _ in Tile.of(confidence(view)).numbers]
+    firm = [view.sure.pgs, *([view.sure.alternatives[0].pgs] if first else [])]
+    assert told == [percent(one) for one in firm]
+    if first:
+        assert percent(view.sure.alternatives[0].p_best) in Tile.of(confidence(view)).numbers[1][1]
+        figure = pareto_of(view, COST).figure
+        ringed = [trace for trace in figure.data if trace.marker.symbol == "circle-open"]
+        assert [trace.x[0] for trace in ringed] == [1.0, cost], "both are ringed"
+        bold = [note.text for note in figure.layout.annotations if "<b>" in note.text]
+        assert sorted(bold) == ["<b>a</b>", "<b>b</b>"]
     else:
         assert title(view).startswith("Best so far: a; ask ")

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from core.analysis.status import status_rows
-from core.analysis.workspace.samples import joint_sample
+from core.analysis.workspace.figures.samples import joint_sample
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.view import View
 from core.decide.rules import Constraints, decide

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from core.analysis.families import TYPED, available, rewriting
-from core.analysis.workspace.latencies import sample
+from core.analysis.workspace.figures.latencies import sample
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.view import View
 from core.store import Snapshot

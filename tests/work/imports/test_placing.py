@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis.scoring_table import score_table
+from core.analysis.scoring.table import score_table
 from core.analysis.workspace.units import units
 from core.errors import InputError
 from core.importers import Upload

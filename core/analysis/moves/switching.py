@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.analysis.move_cost import Asked, Ground, Work, config_of, items_of, monthly_embedding, work_of
-from core.analysis.payback import Monthly, monthly
-from core.analysis.replaying import Replay
+from core.analysis.moves.cost import Asked, Ground, Work, config_of, items_of, monthly_embedding, work_of
+from core.analysis.moves.payback import Monthly, monthly
+from core.analysis.moves.replaying import Replay
 from core.analysis.workspace.view import View
 from core.axes import Step
 from core.decide.axes import COST, LATENCY, NEEDED, STEP, SWITCHING

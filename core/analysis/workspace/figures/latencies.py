@@ -9,7 +9,7 @@ import polars as pl
 
 from core.analysis.workspace.answers import taken
 from core.analysis.workspace.comparable import environment
-from core.analysis.workspace.costs import basis
+from core.analysis.workspace.figures.costs import basis
 from core.analysis.workspace.scope import MEAN, Ids, Latency
 from core.analysis.workspace.scores import mean, places
 from core.decide.rules import Constraints, Decision

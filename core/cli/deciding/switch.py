@@ -22,7 +22,7 @@ from core.decide.switching import Terms
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from core.analysis.replaying import Replay
+    from core.analysis.moves.replaying import Replay
     from core.analysis.workspace.view import View
 
 
@@ -40,8 +40,8 @@ def run(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Say whether to stay with the stack that runs or to switch, by the rule of docs/switch.md."""
-    from core.analysis.replaying import replays  # noqa: PLC0415 - with the engines, a second
-    from core.analysis.switching import switch  # noqa: PLC0415
+    from core.analysis.moves.replaying import replays  # noqa: PLC0415 - with the engines, a second
+    from core.analysis.moves.switching import switch  # noqa: PLC0415
     from core.views.words.moving import answered, replayed, sentences, to_run  # noqa: PLC0415
 
     said = [*(question.move or ()), *(f"{name}={value:.10g}" for name, value in terms.items())]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from core.analysis.workspace.beside import by_query
 from core.analysis.workspace.clusters import groups
-from core.analysis.workspace.latencies import sample
+from core.analysis.workspace.figures.beside import by_query
+from core.analysis.workspace.figures.latencies import sample
+from core.analysis.workspace.figures.reported import QueryScores
 from core.analysis.workspace.query_sets import scores_by_query
-from core.analysis.workspace.reported import QueryScores
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.scores import Floats
 from core.decide.axes import BESIDE, MOVING, floats

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from core.analysis.scoring_table import Over, score_table
+from core.analysis.scoring.table import Over, score_table
 from core.analysis.workspace.choices import wanted
 from core.analysis.workspace.resolve import golden_set_of, longest_of, quality_of
 from core.metrics import split_list

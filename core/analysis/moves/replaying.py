@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.analysis.move_cost import config_of
+from core.analysis.moves.cost import config_of
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence, furthest

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from core.analysis.workspace.clusters import groups
-from core.analysis.workspace.costs import retrieval
+from core.analysis.workspace.figures.costs import retrieval
 from core.analysis.workspace.query_sets import scores_by_query
 from core.analysis.workspace.view import View
 from core.decide.axes import COST, Floats

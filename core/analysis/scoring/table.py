@@ -12,9 +12,9 @@ import polars as pl
 
 from core.analysis.workspace.clusters import EACH, Groups, groups
 from core.analysis.workspace.comparable import about_figures, about_queries
+from core.analysis.workspace.figures.reported import as_reported, query_scores, scored_here
 from core.analysis.workspace.pools import EMPTY_SLOT
 from core.analysis.workspace.query_sets import Mask, among, asked_in, out_of_reach, overlap
-from core.analysis.workspace.reported import as_reported, query_scores, scored_here
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import (
     Evidence,
@@ -124,7 +124,7 @@ def score_table(
         golden_set_id: The judgements; None scores nothing but shows imported aggregates.
         reported: Measures that are not computed: use each run's reported value.
         per_query: One row per query instead of the mean.
-        over: Which judged queries count; see `core.analysis.scoring_table.counted`.
+        over: Which judged queries count; see `core.analysis.scoring.table.counted`.
         tell: Receives a note on what is not comparable, and how it was handled.
 
     Returns:

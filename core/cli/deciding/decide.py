@@ -19,7 +19,7 @@ from core.bidi import escaped
 from core.cli.base import complain
 from core.cli.context import Format, FormatOption, emit, lay
 from core.cli.deciding import Question, deciding
-from core.cli.gate import compared
+from core.cli.deciding.gate import compared
 from core.files import write_out
 from core.importers.read.text import shown
 
@@ -96,7 +96,7 @@ def run(
 
 
 def _print(view: View, outcome: Verdict, *, wide: bool) -> None:
-    from core.analysis.workspace.latencies import jitter_words  # noqa: PLC0415
+    from core.analysis.workspace.figures.latencies import jitter_words  # noqa: PLC0415
     from core.analysis.workspace.noise import refusal  # noqa: PLC0415
     from core.analysis.workspace.sure import draws  # noqa: PLC0415
     from core.report.data import judge_noise  # noqa: PLC0415

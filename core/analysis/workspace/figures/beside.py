@@ -15,10 +15,10 @@ import polars as pl
 
 from core.analysis.workspace.answers import as_word, scored_too
 from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.figures.reported import QueryScores, computed
+from core.analysis.workspace.figures.robust import endured
 from core.analysis.workspace.filters import no_leaks, per_query
 from core.analysis.workspace.query_sets import among, scores_by_query
-from core.analysis.workspace.reported import QueryScores, computed
-from core.analysis.workspace.robust import endured
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import Floats, at_cutoff, evidence, mean, places
 from core.decide.axes import ANSWERING, BESIDE, HARM, LEAK, REFUSING, ROBUST, Axis

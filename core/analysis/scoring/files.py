@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.analysis.scoring_table import Over, counted, labelled, require_cutoffs, scored_rows, unjudged
+from core.analysis.scoring.table import Over, counted, labelled, require_cutoffs, scored_rows, unjudged
 from core.analysis.workspace.pools import EMPTY_SLOT, deeper
 from core.analysis.workspace.query_sets import Mask, asked_in
 from core.analysis.workspace.scores import Evidence, deepened, evidence, of_graded
@@ -129,7 +129,7 @@ def score_files(
         imported: What was read, rankings and judgements among it.
         golden_set_id: The judgements, if there are several sets of them.
         per_query: One row per query instead of the mean.
-        over: Which judged queries count; see `core.analysis.scoring_table.counted`.
+        over: Which judged queries count; see `core.analysis.scoring.table.counted`.
         tell: Receives a note if runs were not run on every judged query.
 
     Returns:

@@ -19,7 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.state.query_params import QueryParams
 
-from core.ui.state import CARRIED, SETTINGS, same
+from core.ui.address.state import CARRIED, SETTINGS, same
 from core.views.link import written
 
 _HELD = "_held"  # Session slot: the settings held by the last run's widgets, with their ids

@@ -1,0 +1,1 @@
+"""What the stack table shows of each run: latency, cost, and what stands beside the quality."""
