@@ -67,6 +67,19 @@ def test_a_queue_from_its_start_to_its_golden_set(open_page: OpenPage, store: Pa
 
 
 @pytest.mark.slow
+def test_a_queue_that_was_left_is_offered_to_go_on_with(open_page: OpenPage, store: Path):
+    app = started(open_page(store, "golden/judge"), "Anne")
+    assert not [each for each in open_page(store, "golden/judge").button if each.label.startswith("Go on")]
+    key(app, "grade4")
+    again = open_page(store, "golden/judge")  # without the queue in the address
+    (go_on,) = [each for each in again.button if each.label.startswith("Go on")]
+    assert go_on.label.startswith("Go on as Anne: 2 of 3")
+    go_on.click().run()
+    assert_sound(again, "Golden sets")
+    assert "How well does the passage answer" in answer(again)
+
+
+@pytest.mark.slow
 def test_facts_of_a_passage_are_written_and_ticked(open_page: OpenPage, store: Path):
     app = started(open_page(store, "golden/judge"), "Anne", 2)
     facts = app.multiselect[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ from core.views.text import label, plain, to_csv
 NEW, QUEUE, _ME = "a new one", "queue", "_judge"
 _NO_BASE = "no golden set"
 _LEAST, _MOST = 1, 5_000
+_RECENT = 3  # Queues that are offered to go on with
 _OFFERED: tuple[Sampling, ...] = ("stratified", "at random", "whole questions", "holes of stacks", "by value")
 _MODES = {
     "grade passages": "grade",
@@ -59,6 +60,7 @@ def judge(view: View) -> None:
             take_away(view, begun)
     if chosen == NEW:
         show.head(*judging.BY_HAND)
+        go_on(queues)
         start(view)
         way(PAGES["golden"], "Review the questions that were made", "questions")
     elif not known[chosen].judge:
@@ -103,6 +105,17 @@ def take_away(view: View, queue: Queue) -> None:
                 icon=":material/download:",
             )
         st.caption(judging.SHEET)
+
+
+def go_on(queues: Sequence[Queue]) -> None:
+    """Offer the latest queues that somebody began and left."""
+    taken = [queue for queue in queues if queue.judge][:_RECENT]
+    for queue in taken:
+        progress = judging.progress(book().items(queue.queue_id), queue.mode)
+        if 0 < progress.done < progress.total:
+            said = f"Go on as {label(queue.judge)}: {judging.far(progress)}"
+            here = {NEXT: queue.queue_id, _ME: queue.judge}
+            st.button(said, key=f"go_on_{queue.queue_id}", on_click=st.session_state.update, args=(here,))
 
 
 def start(view: View) -> None:
