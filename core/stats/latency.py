@@ -291,7 +291,7 @@ def _said(percentile: str, n: int, counts_as: int) -> str | None:
     none = _bounds(percentile, n, counts_as)[0] is None
     if not none and counts_as > NOTED * n:
         return None
-    said = f"consecutive timings are similar: {n} carry the information of {counts_as}"
+    said = f"neighbouring timings resemble one another: {n} count as {counts_as}"
     return f"{said}; too few for a 95 % interval of {percentile}" if none else said
 
 

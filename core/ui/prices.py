@@ -89,7 +89,9 @@ def ask(own: PriceBook, now: PriceBook, used: Iterable[Price]) -> PriceBook:
     tried = own.with_changes(amounts)
     st.session_state[_TRIED] = tried.changes
     bar = st.container(horizontal=True, vertical_alignment="bottom")
-    bar.selectbox("Another price", list(others), index=None, key=_MORE, width=330, placeholder="of the book")
+    bar.selectbox(
+        "Change another price", list(others), index=None, key=_MORE, width=330, placeholder="choose"
+    )
     if tried.changes != now.changes:
         words = "Use these prices in the decision"
         bar.button(words, on_click=use, args=(tried.changes,), type="primary", icon=":material/check:")

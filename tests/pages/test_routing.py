@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.views.what_if.options import OF_MY_CHOICE
+from core.views.what_if.simulator import NAMES
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, figures, rows
 from tests.views.what_if import routed
@@ -28,7 +29,7 @@ def test_without_a_reranker_it_begins_with_two_stacks(open_page: OpenPage, demo_
     assert app.selectbox(key="fam").value == OF_MY_CHOICE
     assert "goes through both stacks" in everything(app)
     ways = all_columns(app)
-    assert ways["way"].to_list()[2:4] == ["routed, cross-validated", "routed, in sample (optimistic)"]
+    assert ways["way"].to_list()[2:4] == [NAMES["routed"], NAMES["optimistic"]]
     assert ways["n"].unique().to_list() == [64]
     assert len(figures(app)) == 1
 
@@ -60,7 +61,7 @@ def test_replays_a_threshold_of_ones_own_and_an_axis(open_page: OpenPage, rerank
     ways = all_columns(app)
     assert ways["way"].to_list()[:2] == ["always K = 10", "always K = 20"]
     assert ways["latency_basis"].to_list()[:2] == ["modelled", "measured"]
-    assert "your threshold (optimistic)" in ways["way"].to_list()
+    assert NAMES["own"] in ways["way"].to_list()
     assert app.selectbox(key="rx").value == "mean latency (ms)"
     before = ways.row(4)
     slider = app.slider(key="thr")

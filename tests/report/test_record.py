@@ -155,7 +155,7 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
         quality,
     )
     # A machine under load slows queries that follow one another: they count as fewer, or as too few.
-    fewer = r"consecutive timings are similar: 64 carry the information of \d+"
+    fewer = r"neighbouring timings resemble one another: 64 count as \d+"
     assert re.fullmatch(
         rf"Retrieval latency p50 \(ms\) .* ms (.* to .*, )?n = 64(, {fewer}.*)? measured", latency
     )

@@ -9,6 +9,7 @@ from core.number_format import signed
 from core.stats.intervals import CLUSTERS, LEAST
 
 UNTESTED = "averages only, significance unknown"
+ALIKE = "no significant difference"
 
 
 def gap(view: View, stack: str, other: str) -> str:
@@ -43,5 +44,5 @@ def tested(difference: float, low: float | None, high: float | None) -> str:
     """Describe whether a difference exceeds chance, from its 95 % interval."""
     if low is None or high is None:
         return UNTESTED
-    real = "significant" if low > 0 or high < 0 else "no significant difference"
+    real = "significant" if low > 0 or high < 0 else ALIKE
     return f"{real}, {signed(difference)}, 95 % CI {signed(low)} to {signed(high)}"

@@ -69,7 +69,7 @@ def asked(view: View, ask: Ask) -> Plan | str:
     if not picked:
         return NO_SIGNS
     method = ask.one("Method", tuple(METHODS), "routby", usual=REGRESSION, about=ABOUT_METHOD)
-    (most,) = ask.slide("At most deeper (%)", "most", (50,), 0, 100, step=5, about=ABOUT_MOST)
+    (most,) = ask.slide(words.AT_MOST, "most", (50,), 0, 100, step=5, about=ABOUT_MOST)
     late = features.together([known[name] for name in picked], ()).known
     bounds = Bounds.of(view, options)
     return Plan(tuple(options), way_of(family, late), tuple(picked), method, most / 100, bounds)

@@ -79,7 +79,10 @@ def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
     cards = [(row["perturb"].capitalize(), text.signed(row["change"]), _interval(row, "change"))]
     won = best_rewrite(table, row, quality)
     if won is not None:
-        cards.append((f"Won back by {won['rewrite']}", text.signed(won["won"]), _interval(won, "won")))
+        by = "rewriting" if ":" in won["rewrite"] else "cleaning"
+        cards.append(
+            (f"Recovered by {by} ({won['rewrite']})", text.signed(won["won"]), _interval(won, "won"))
+        )
     if row["overlap"] is not None:
         cards.append((f"Top-{quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}"))
     kept = orders(table, higher_is_better=quality.higher_is_better)

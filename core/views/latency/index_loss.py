@@ -348,10 +348,17 @@ def answer(by_kind: pl.DataFrame, quality: str, bearable: float) -> str:
     return f"{who} {kept[0]} of the flat index's {quality}, {which}surely ≥ {100 - bearable:g} %."
 
 
+APART = 1.1  # Ratio of two latencies below which they are drawn as equal: noise of timing
+
+
 def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:
-    """Draw percent of flat with its interval, a colour and symbol per kind of index."""
+    """Draw percent of flat with its interval, a colour and symbol per kind of index.
+
+    Across is the latency, or one place per stack where it is unknown or the same for all.
+    """
     ordered = marked.sort("index", "percent").with_row_index("place")
-    timed = not ordered["latency_ms"].null_count()
+    took = ordered["latency_ms"]
+    timed = not took.null_count() and bool((took > APART * took.min()).any())
     traces = []
     for number, (kind,) in enumerate(ordered.select("index").unique(maintain_order=True).iter_rows()):
         part = ordered.filter(pl.col("index") == kind)
@@ -374,7 +381,7 @@ def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:
                 error_y=bars,
             )
         )
-    across = "latency (ms)" if timed else "stacks, by index and % of flat"
+    across = "latency (ms)" if timed else "one stack each, by index and % of flat"
     drawn = theme.figure(traces, x=across, y="% of flat", height=340)
     drawn.add_hline(y=100 - bearable, line={"dash": "dot", "width": 1, "color": theme.NEUTRAL})
     return drawn.update_xaxes(showticklabels=timed)
@@ -400,8 +407,9 @@ SHOWN = cols.Rows(
     cols.text("passes", "acceptable", "Surely: at the worse end of the interval, at every cutoff.", width=70),
     cols.text(
         "taken",
+        "recommended",
         help="Looks at least of those built alike that pass within your limits, and is the fastest of these.",
-        width=60,
+        width=90,
     ),
     "n",
     more=(

@@ -26,7 +26,7 @@ from core.views.what_if.moving import staying, steps
 from core.views.what_if.options import ask_options, way_of
 from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import MOST, choices, measures, parse
-from core.views.what_if.simulator import AXES, WAYS
+from core.views.what_if.simulator import AXES, WAYS, Simulation
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
 from core.views.what_if.words import WORTH
 from core.views.within import with_limits
@@ -47,10 +47,10 @@ ABOUT_SIGNALS = (
     "What the router looks at, of the shallowest depth. Small margins and gaps and high entropy ask for a "
     "deeper K (CLQ paper §6)."
 )
-ABOUT_MOST = "The rule sends no more of the queries that it learns from beyond the shallowest depth."
-LEARNT, MY_OWN = "cross-validated", "my own"
+ABOUT_MOST = "The rule sends no more of the queries that it learns from to a slower stack or a larger K."
+LEARNT, MY_OWN = "learnt", "my own"
 ABOUT_THRESHOLDS = (
-    "cross-validated: learnt from other queries than those it is judged on. my own: shown besides, and "
+    "learnt: from other queries than those it is judged on. my own: shown besides, and "
     "optimistic, as you choose it while you see the queries that it is judged on."
 )
 
@@ -142,40 +142,48 @@ def route(view: View, ask: Ask) -> Blocks:
     if len(options) < 2:
         yield Answer(f"Choose two or three depths to route {view.quality.name} between.", simulator.NEEDS)
         return
-    known = {signal.label: signal for signal in data.signals(view, options[0])}
-    signal = known[ask.listed("Signal", known, "sig", about=ABOUT_SIGNALS, width=230)] if known else None
-    (most,) = ask.slide("At most deeper (%)", "most", (50,), 0, 100, step=5, about=ABOUT_MOST)
-    if signal is None:
-        yield Answer(f"No signal to route {view.quality.name} by.", simulator.NO_SIGNAL)
-        return
-    routable = data.routable(view, tuple(options), way_of(family, signal.known))
-    obstacle = simulator.nothing(routable)
-    if routable is None or obstacle:
+    with ask.aside("How it routes"):
+        known = {signal.label: signal for signal in data.signals(view, options[0])}
+        signal = known[ask.listed("Signal", known, "sig", about=ABOUT_SIGNALS, width=230)] if known else None
+        (most,) = ask.slide(words.AT_MOST, "most", (50,), 0, 100, step=5, about=ABOUT_MOST)
+        found = None if signal is None else data.routable(view, tuple(options), way_of(family, signal.known))
+        obstacle = simulator.nothing(found) if signal else f"No signal to route {view.quality.name} by."
+        if signal is None or found is None or obstacle:
+            result, axis = None, ""
+        else:
+            quality = sent.quality(options[-1], view.quality)
+            routed = partial(
+                simulator.simulate, found, signal, quality, most=most / 100,
+                jitter_ms=view.decision.jitter_ms, bounds=Bounds.of(view, options),
+            )  # fmt: skip
+            result = routed()
+            own = () if signal.tags else own_thresholds(found, signal, result.thresholds, ask)
+            result = routed(own=own) if own else result
+            axis = _axis(view, result, ask)
+    if result is None or found is None:
         yield Answer(str(obstacle), simulator.NO_SIGNAL)
         return
-    jitter_ms = view.decision.jitter_ms
     quality = sent.quality(options[-1], view.quality)
-    routed = partial(
-        simulator.simulate, routable, signal, quality, most=most / 100, jitter_ms=jitter_ms,
-        bounds=Bounds.of(view, options),
-    )  # fmt: skip
-    result = routed()
     yield Answer(result.sentence, caveats=result.details)
-    if not routable.depths.same:
+    if not found.depths.same:
         yield Cards(words.cards(result.rows, quality))
-    own = () if signal.tags else own_thresholds(routable, signal, result.thresholds, ask)
-    if own:
-        result = routed(own=own)
-    if axes := {AXES[axis]: axis for axis in simulator.drawable(result.rows)}:
-        usual = AXES.get("mean_ms" if view.latency.percentile == MEAN else view.latency.percentile, "")
-        title = ask.listed("Across", axes, "rx", usual=usual if usual in axes else None)
+    if axis:
         behind = view.table.clear() if options[0].sent else view.table
         said = cost_unit(view.table)
-        drawn = simulator.chart(result.rows, result.path, behind, quality, axes[title], said=said)
+        drawn = simulator.chart(result.rows, result.path, behind, quality, axis, said=said)
         yield Chart(drawn, "routing", result.sentence)
     every = Table(result.rows, WAYS.named("routing"))
     worth = result.sentence.startswith(WORTH)
     yield every if worth else Fold("Every way of answering, with latency and cost", [every])
+
+
+def _axis(view: View, result: Simulation, ask: Ask) -> str:
+    """Ask for the x axis; return its key, or "" if none is known for every way."""
+    axes = {AXES[axis]: axis for axis in simulator.drawable(result.rows)}
+    if not axes:
+        return ""
+    usual = AXES.get("mean_ms" if view.latency.percentile == MEAN else view.latency.percentile, "")
+    return axes[ask.listed("Across", axes, "rx", usual=usual if usual in axes else None)]
 
 
 def own_thresholds(

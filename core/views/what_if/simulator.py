@@ -38,11 +38,11 @@ from core.views.what_if.routing import Routable
 from core.views.what_if.words import details, own_unit, sentence
 
 NAMES = {
-    "routed": "routed, cross-validated",
-    "optimistic": "routed, in sample (optimistic)",
-    "own": "your threshold (optimistic)",
-    "random": "chance at the same rate",
-    "oracle": "oracle (knows the judgements)",
+    "routed": "routed by the learnt rule",
+    "optimistic": "routed, judged on the queries it learnt from",
+    "own": "routed by your threshold",
+    "random": "as many, picked at random",
+    "oracle": "perfect router",
 }
 """Names of the ways, by kind; a way of one depth for all is named after it."""
 
@@ -85,7 +85,7 @@ class Simulation:
     rows: pl.DataFrame
     sentence: str  # the answer
     details: Mapping[str, str]  # the comparison, the rule to use, and the limits of the figures
-    # kind, deeper, quality, p50, p95, mean_ms, cost along all rates, "random" and "threshold"
+    # kind ("random"), deeper, quality, p50, p95, mean_ms, cost along all rates
     path: pl.DataFrame
     # the rule learnt from all queries, in the signal's own unit; empty for a tag
     thresholds: tuple[float, ...]
@@ -141,7 +141,7 @@ def simulate(
         rows=rows,
         sentence=sentence(routable, rows, quality),
         details=details(routable, rows, signal, learnt, jitter_ms),
-        path=between(depths, rule),
+        path=between(depths),
         thresholds=() if isinstance(rule, ByTag) else own_unit(learnt, signal),
     )
 
@@ -226,20 +226,14 @@ def _weakest(bases: Sequence[str | None]) -> str | None:
     return max(bases, key=order.index) if bases and all(basis in order for basis in bases) else None
 
 
-def between(depths: Depths, rule: object = None) -> pl.DataFrame:
-    """Return chance at every rate between neighbouring depths, and every threshold between two depths."""
+def between(depths: Depths) -> pl.DataFrame:
+    """Return chance at every rate between neighbouring depths."""
     parts = []
     for which in range(depths.count - 1):
         for rate in np.linspace(0, 1, 11):
             rates = np.zeros(depths.count)
             rates[which], rates[which + 1] = 1 - rate, rate
             parts.append(_point("random", outcome(depths, at_random(depths, rates), probed=False)))
-    if isinstance(rule, ByThreshold) and depths.count == 2:
-        known = np.sort(rule.urgency[np.isfinite(rule.urgency)])
-        cuts = np.unique(known[:: max(1, len(known) // 20)])
-        for cut in (*cuts, np.inf):
-            shares = one_hot(rule.choose((float(cut),), 2), 2)
-            parts.append(_point("threshold", outcome(depths, shares)))
     return pl.DataFrame(parts, schema={"kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)})
 
 
@@ -257,17 +251,14 @@ AXES: Mapping[str, str] = {
 
 _MARKS: Mapping[str, tuple[str, str, int]] = {
     "always": ("circle", theme.FRONTIER, 12),
-    "random": ("x", theme.NEUTRAL, 10),
     "routed": ("star", theme.ACCENT, 17),
-    "optimistic": ("star-open", theme.ACCENT, 15),
     "own": ("square", theme.OKABE_ITO[3], 12),
     "oracle": ("diamond", theme.OKABE_ITO[2], 12),
 }
-"""Symbol, colour and size of each kind of way."""
+"""Symbol, colour and size of each kind of way that is drawn; chance is a line."""
 
 _LINES: Mapping[str, tuple[str, str, str]] = {
-    "random": ("chance at every rate", theme.NEUTRAL, "dot"),
-    "threshold": ("every threshold, in sample", theme.ACCENT, "solid"),
+    "random": ("any share, picked at random", theme.NEUTRAL, "dot"),
 }
 
 
@@ -300,7 +291,7 @@ def chart(
     rows, path, stacks = (
         part.with_columns(cost=said.factor * pl.col("cost")) for part in (rows, path, stacks)
     )
-    shown = rows.filter(pl.col(axis).is_not_null())
+    shown = rows.filter(pl.col(axis).is_not_null(), pl.col("kind").is_in([*_MARKS]))
     title = f"$ per {said.many} queries" if axis == "cost" else AXES[axis]
     layout = theme.layout(x=title, y=quality.name, height=480)
     traces = [*_stacks(stacks, axis), *(_line(path, kind, axis) for kind in _LINES)]
@@ -322,7 +313,7 @@ def _stacks(stacks: pl.DataFrame, axis: str) -> list[theme.Spec]:
         return []
     return [
         theme.scatter(
-            f"stacks of the workspace ({known.height:,})",
+            "other stacks",
             known[column].to_numpy(),
             known["quality"].to_numpy(),
             marker={"size": 7, "color": theme.NEUTRAL, "opacity": theme.DIMMED},

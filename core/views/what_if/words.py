@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from core.analysis.families import Signal
+from core.analysis.workspace.gaps import ALIKE
 from core.analysis.workspace.scope import Quality
 from core.views import text
 from core.views.what_if.routing import Routable
@@ -17,6 +18,7 @@ from core.views.what_if.scenarios import SAVED
 WORTH = "Worth it"
 """Beginning of routing's answer if routing is worth it."""
 BEYOND = "Beyond your limits"
+AT_MOST = "At most to the slower (%)"
 """Beginning of routing's answer if routing breaks a limit."""
 _SHORT = 12  # Maximum letters of a depth named in the answer; a stack's name is too long for it
 _NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper is said to send none
@@ -212,7 +214,7 @@ def legend(rows: pl.DataFrame) -> str:
 
 
 def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str], str]) -> tuple[str, str]:
-    """Say what a looser target gains, and whether the two stacks differ by more than chance (`gap`)."""
+    """Say from which target on a looser one gains nothing significant, by `gap` of two stacks' names."""
     left = rows.filter(pl.col("chosen").is_not_null())
     if left.is_empty():
         return "No stack meets any of these targets.", ""
@@ -221,14 +223,18 @@ def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str],
     if first["chosen"] == last["chosen"]:
         known = f"{quality.name} {text.score(first['quality'])} ({text.sample(first['n'])})."
         return f"{first['chosen']} is the choice {span}.", known
-    changes = int((left["chosen"] != left["chosen"].shift()).sum())
-    gain = f"{text.score(first['quality'])} → {text.score(last['quality'])}"
-    often = {1: "once", 2: "twice"}.get(changes, f"{changes} times")
-    real = gap(last["chosen"], first["chosen"])
-    said = f"The choice changes {often} {span}: {quality.name} {gain} ({text.sample(first['n'])})."
-    before = left.filter(pl.col("chosen") != last["chosen"]).row(-1, named=True)
-    at = left.filter((pl.col("chosen") == last["chosen"]) & (pl.col("sla_ms") > before["sla_ms"]))
-    if changes == 1:
-        return said, f"{real[:1].upper()}{real[1:]}."
-    step = f"Last change, at {text.ms(at['sla_ms'][0])}: {gap(last['chosen'], before['chosen'])}."
-    return said, f"Last choice against the first: {real}. {step}"
+    others = left.filter(pl.col("chosen") != last["chosen"])
+    told = {name: gap(last["chosen"], name) for name in others["chosen"].unique(maintain_order=True)}
+    alike = [row for row in others.iter_rows(named=True) if told[row["chosen"]].startswith(ALIKE)]
+    if not alike:
+        gain = f"{text.score(first['quality'])} to {text.score(last['quality'])}"
+        said = f"F{span[1:]}, {quality.name} goes from {gain} ({text.sample(first['n'])})."
+        return said, f"{last['chosen']} against {first['chosen']}: {told[first['chosen']]}."
+    enough = alike[0]
+    at, more = text.ms(enough["sla_ms"]), text.ms(last["sla_ms"])
+    said = f"Allowing {more} instead of {at} gains nothing significant in {quality.name}."
+    real = f"{last['chosen']} against {enough['chosen']}: {told[enough['chosen']]}."
+    if enough["chosen"] == first["chosen"]:
+        return said, real
+    less = f"{first['chosen']} at {text.ms(first['sla_ms'])}: {told[first['chosen']]}"
+    return said, f"{real} Against {less}."

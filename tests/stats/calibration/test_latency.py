@@ -40,7 +40,7 @@ def test_what_queries_count_as_is_said():
     near, far = (
         summarised(series(random, 1, 60, alike), ordered=True).row(0, named=True) for alike in (0.5, 0.95)
     )
-    assert near["p50_reason"].startswith("consecutive timings are similar: 60 carry the information of ")
+    assert near["p50_reason"].startswith("neighbouring timings resemble one another: 60 count as ")
     assert near["p95_low"] is None
     assert near["p95"] is not None
     assert far["p50_reason"].endswith("too few for a 95 % interval of p50")

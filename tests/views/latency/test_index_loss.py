@@ -149,6 +149,10 @@ def test_the_section_on_real_runs(demo_store: Path):
     assert table["percent"].is_between(50, 150).all()
     assert table["percent_10"].equals(table["percent"], null_equal=False)
     assert table["percent_30"].null_count() == 0
+    for factor, across in ((1.05, [0, 1]), (2.0, [3.0, 6.0])):  # equal but for noise of timing, and apart
+        timed = table.head(2).with_columns(latency_ms=pl.Series([3.0, factor * 3.0]))
+        drawn = index_loss.chart(timed, 2.0, 10)
+        assert sorted(x for trace in drawn.data for x in trace.x) == across
     assert "@10 and @30" in next(block.details for block in blocks if isinstance(block, Answer))
 
 

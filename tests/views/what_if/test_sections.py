@@ -172,16 +172,23 @@ def test_every_target_has_its_row_and_its_panel():
         (4, 4, "deep"),
     ]
     assert words.target_words(rows, AT_10, "{} against {}".format) == (
-        "The choice changes once from 350 ms to 1.00 s: RA-nWG@10 0.800 → 0.810 (n = 50).",
-        "Deep against big.",
+        "From 350 ms to 1.00 s, RA-nWG@10 goes from 0.800 to 0.810 (n = 50).",
+        "deep against big: deep against big.",
     )
     assert words.target_words(rows.head(1), AT_10, "{}{}".format)[0].startswith("No stack")
     assert words.target_words(rows.head(2), AT_10, "{}{}".format)[0].startswith(
         "big is the choice from 350 ms"
     )
     more = pl.concat([rows, rows.tail(1).with_columns(sla_ms=9000.0, chosen=pl.lit("last"))])
-    assert words.target_words(more, AT_10, "{} against {}".format)[1] == (
-        "Last choice against the first: last against big. Last change, at 9.00 s: last against deep."
+    alike = {"big": "significant, +0.1", "deep": "no significant difference, +0.01"}
+    assert words.target_words(more, AT_10, lambda _, other: alike[other]) == (
+        "Allowing 9.00 s instead of 1.00 s gains nothing significant in RA-nWG@10.",
+        "last against deep: no significant difference, +0.01. Against big at 350 ms: significant, +0.1.",
+    )
+    alike["big"] = alike["deep"]
+    assert words.target_words(more, AT_10, lambda _, other: alike[other]) == (
+        "Allowing 9.00 s instead of 350 ms gains nothing significant in RA-nWG@10.",
+        "last against big: no significant difference, +0.01.",
     )
     drawn = targets.panels(TABLE, found, AT_10)
     assert drawn is not None

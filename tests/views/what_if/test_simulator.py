@@ -270,8 +270,8 @@ def test_the_chart_shows_every_way_and_the_stacks_behind(store: Snapshot):
     made = simulate(routable(GAINS), margin(np.linspace(0, 1, N)), AT_10)
     drawn = chart(made.rows, made.path, rows_of(store), AT_10, "cost")
     names = [trace.name for trace in drawn.data]
-    assert names[0].startswith("stacks of the workspace")
-    assert {"chance at every rate", "every threshold, in sample", *made.rows["way"]} <= set(names)
+    shown = made.rows.filter(pl.col("kind").is_in(["always", "routed", "oracle"]))["way"]
+    assert names == ["other stacks", "any share, picked at random", *shown]
 
 
 def test_too_few_queries_and_no_score():
