@@ -358,7 +358,7 @@ def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:
     """
     ordered = marked.sort("index", "percent").with_row_index("place")
     took = ordered["latency_ms"]
-    timed = not took.null_count() and bool((took > APART * took.min()).any())
+    timed = not took.null_count() and (took > APART * took.to_numpy().min()).any()
     traces = []
     for number, (kind,) in enumerate(ordered.select("index").unique(maintain_order=True).iter_rows()):
         part = ordered.filter(pl.col("index") == kind)
