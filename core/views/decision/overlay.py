@@ -378,7 +378,8 @@ def labels(
         at = plot.place(words, *place)
         if at is not None:
             said = f"<b>{text.escape(words)}</b>" if first[row] else text.escape(words)
-            layout["annotations"].append(_label(plot, said, *place, at) | {"name": STACK})
+            beside = _beside(at[0], len(words) * _LETTER / 2)
+            layout["annotations"].append(_label(plot, said, *place, at) | beside | {"name": STACK})
 
 
 def _label(plot: Plot, words: str, x: float, y: float, shift: Sequence[float]) -> theme.Spec:
@@ -386,6 +387,17 @@ def _label(plot: Plot, words: str, x: float, y: float, shift: Sequence[float]) -
     place = {"x": math.log10(x) if plot.log else x, "y": y, "xshift": shift[0], "yshift": shift[1]}
     centred = {"showarrow": False, "xanchor": "center", "yanchor": "middle", "font": {"size": 12}}
     return {**place, **centred, "text": words}
+
+
+def _beside(shift: float, half: float) -> theme.Spec:
+    """Return the side by which a label holds to its mark, as letters are mostly narrower than reserved."""
+    if abs(shift) < half:
+        return {}
+    return (
+        {"xanchor": "left", "xshift": shift - half}
+        if shift > 0
+        else {"xanchor": "right", "xshift": shift + half}
+    )
 
 
 def _limit_labels(layout: theme.Spec, plot: Plot, across: Axis, quality: Axis) -> None:

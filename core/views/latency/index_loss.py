@@ -381,7 +381,7 @@ def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:
                 error_y=bars,
             )
         )
-    across = "latency (ms)" if timed else "one stack each, by index and % of flat"
+    across = "latency (ms)" if timed else "one mark per stack"
     drawn = theme.figure(traces, x=across, y="% of flat", height=340)
     drawn.add_hline(y=100 - bearable, line={"dash": "dot", "width": 1, "color": theme.NEUTRAL})
     return drawn.update_xaxes(showticklabels=timed)

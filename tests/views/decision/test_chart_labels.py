@@ -10,6 +10,7 @@ from core.analysis.workspace.scope import Latency
 from core.decide.axes import COST, LATENCY, Axis
 from core.decide.rules import Constraints, decide
 from core.views.decision.chart import pareto
+from core.views.decision.overlay import _FARTHEST, STACK
 from tests.views.decision.test_chart import view
 from tests.views.made import AT_10, stacks
 
@@ -57,10 +58,11 @@ def test_labels_lie_neither_on_marks_nor_on_one_another(paper: pl.DataFrame, acr
     boxes = []
     for each in figure.layout.annotations[1:]:
         x, y = at(each.x, each.y)
-        half = 3.1 * len(re.sub("<.*?>", "", each.text))
-        boxes.append(
-            (x + each.xshift - half, y - each.yshift - 7, x + each.xshift + half, y - each.yshift + 7)
-        )
+        letters = 6.2 * len(re.sub("<.*?>", "", each.text))
+        left = x + each.xshift - letters * {"left": 0, "center": 0.5, "right": 1}[each.xanchor]
+        boxes.append((left, y - each.yshift - 7, left + letters, y - each.yshift + 7))
+        if each.name == STACK and each.xanchor != "center":
+            assert 0 < abs(each.xshift) < _FARTHEST, "it begins at its mark"
     marks = [
         at(math.log10(x) if log else x, y)
         for trace in figure.data
