@@ -273,6 +273,9 @@ def new_evaluation() -> None:
     as_form, as_text = st.tabs(["Form", "Text"])
     with as_form:
         filled, written, places = fill_in(begin, offered[begin])
+        same = scope is not None and filled.documents == scope.collection_id
+        if same and (missing := asked.absent(snapshot, filled.documents)):
+            places["embedder"].caption(plain(missing))
     with as_text:
         text = work.draft(written, "run", "TOML or YAML. `python -m core plan --schema` prints every key.")
     if text != written:

@@ -341,6 +341,7 @@ _EVERY = (
     count("grade"),
     share(
         "prevalence",
+        "median share",
         help="Share of a query's judged passages, median over the queries (CLQ paper: 12.6 % for 4+5).",
     ),
     share("present", "queries with it", "Share of the queries that have it."),

@@ -47,7 +47,7 @@ def line_rows(plan: Bill) -> pl.DataFrame:
 def dollars(plan: GoldenPlan | ReaderPlan | QuestionsPlan) -> str:
     """Describe the cost, the duration, and whether the budget is enough."""
     if not plan.lines:
-        return "Nothing is paid for: everything runs on this machine."
+        return "No vendor is paid: everything runs on this machine."
     total = "unknown, at least " if plan.usd is None else ""
     parts = [f"{total}{usd(plan.usd_known)}", f"about {duration(plan.seconds)}", f"{plan.calls:,} calls"]
     if plan.limit is None:

@@ -113,7 +113,7 @@ def test_many_stacks_are_cut_short_in_the_table(cli: Cli):
     path = cli.spec('collection = "farm"\n[axes]\nmode = "sparse"\ncandidates = ' + str(list(range(1, 31))))
     assert "… and 10 more (--stacks)" in cli(path).stdout
     assert "more (--stacks)" not in cli(path, "--stacks").stdout
-    assert "Nothing is paid for" in cli(path).stdout
+    assert "No vendor is paid" in cli(path).stdout
 
 
 def test_a_budget(cli: Cli):

@@ -28,9 +28,16 @@ def test_the_workspace_can_be_planned_again(open_page: OpenPage, demo_store: Pat
     assert 'collection.stored = "python-docs"' in app.text_area[0].value
     said = everything(app)
     assert "10 stacks, 64 questions asked 3 times" in said
-    assert "Nothing is paid for: everything runs on this machine." in said
+    assert "No vendor is paid: everything runs on this machine." in said
     assert button(app).startswith("Run 10 stacks · $0 · about ")
     assert not app.button(key="run_now").disabled
+    assert "Not offered" not in said
+
+
+@pytest.mark.slow
+def test_an_embedder_of_the_workspace_that_is_not_here_is_named(open_page: OpenPage, shipped_store: Path):
+    app = open_page(shipped_store, "run", ws="docs-search")
+    assert "Not offered: all-MiniLM-L6-v2. Name its folder under [models] in Text." in everything(app)
 
 
 def test_the_plan_and_the_text_follow_the_form(open_page: OpenPage, demo_store: Path):

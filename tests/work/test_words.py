@@ -129,7 +129,7 @@ def planned(**given: Any) -> Any:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"lines": ()}, "Nothing is paid for: everything runs on this machine."),
+        ({"lines": ()}, "No vendor is paid: everything runs on this machine."),
         ({}, "Dollars: $1.5000 (exact), no budget"),
         ({"usd": None}, "Dollars: unknown, at least $1.5000 (exact), no budget"),
         ({"usd": None, "unpriced": ("a", "b")},

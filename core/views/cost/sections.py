@@ -158,7 +158,8 @@ def costs(priced: Priced) -> Blocks:
     if view.bill.height > 1:  # one item needs no picture
         yield Chart(view.figure, "cost", words.answer(view))
     rows = bill.readable(view.bill).with_columns(pl.col("reason").replace("", None))
-    yield Table(rows, BILL, unknown=True)
+    stages = [{"stage": words.STAGES[stage].removeprefix("the ")} for stage in rows["stage"]]
+    yield Table(rows, BILL, cells=stages, unknown=True)
     known = priced.recorded
     if known is not None and known.height and start:
         shown = Table(bill.readable(known), RECORDED, unknown=True)

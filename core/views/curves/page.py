@@ -12,6 +12,7 @@ import polars as pl
 
 from core.analysis.workspace.choices import telling
 from core.analysis.workspace.clusters import EACH, Groups
+from core.analysis.workspace.comparable import MANY_HOLES
 from core.analysis.workspace.figures.costs import basis
 from core.analysis.workspace.pools import stack_of
 from core.analysis.workspace.scope import Quality
@@ -227,6 +228,16 @@ def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
     )
     told = (pl.col("measure") == OF_NUGGETS[1]) & (longer > 0)
     return rows.with_columns(facts_per_100=pl.when(told).then(100 * more / longer))
+
+
+def unjudged(rows: pl.DataFrame, name: str) -> dict[str, str]:
+    """Warn where many of the passages at a stack's largest cutoff are unjudged, keyed by words of a chip."""
+    holes = rows.filter(pl.col("name") == name, pl.col("measure") == "Hole", pl.col("value").is_not_null())
+    most = holes.filter(pl.col("k") == pl.col("k").max())
+    if most.is_empty() or most["value"][0] <= MANY_HOLES:
+        return {}
+    share, k = text.percent(most["value"][0]), most["k"][0]
+    return {f"{share} unjudged at K = {k}": "They count as useless, so the curve may truly rise further."}
 
 
 def new_facts(rows: pl.DataFrame, name: str, k: int) -> str:

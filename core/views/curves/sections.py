@@ -73,7 +73,8 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     looks = (colours_of(view, names), x, cost_unit(view.table))
     curves = page.curves(rows, view.quality, *looks, today=view.running_name)
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
-    chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["proc_pool"])}
+    chips = page.unjudged(rows, best or names[0]) if names else {}
+    chips |= {"how to read": page.HOW, "several pools": about_pools(ceilings["proc_pool"])}
     yield Answer(curves.answer, " ".join(filter(None, (curves.details, ahead))), caveats=chips)
     if curves.main.data:
         yield Chart(curves.main, "curves", curves.answer)

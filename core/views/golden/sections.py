@@ -169,8 +169,8 @@ MIX = cols.Rows(
     cols.text("grade"),
     cols.count("total", "judged"),
     cols.share("share"),
-    "prevalence present",
-    more="median mean most",
+    "present",
+    more="prevalence median mean most",
 )
 QUERIES = cols.Rows(
     "grades_per_query",
@@ -222,17 +222,20 @@ def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality:
 
 
 def _judgements(judged: Judged) -> str:
+    return f"{_judged(judged)} of {text.count(judged.queries.height, 'query')}"
+
+
+def _judged(judged: Judged) -> str:
     words = "judgement" if judged.unit == "judged passage" else "graded span"
-    queries = text.count(judged.queries.height, "query")
-    return f"{text.count(judged.mix['total'][-1], words)} of {queries}"
+    return text.count(judged.mix["total"][-1], words)
 
 
 def cards(judged: Judged) -> tuple[tuple[str, str, str], ...]:
     """Return how much was judged, and how much of it is good: label, number, meaning."""
     mix = {row["grade"]: row for row in judged.mix.iter_rows(named=True)}
     return (
-        ("Judged per query", f"{mix['all']['median']:g}", _judgements(judged)),
-        ("Relevant (grade 4 or 5)", text.percent(mix["4+5"]["prevalence"]), "of the judged, median query"),
+        ("Judged per query", f"{mix['all']['mean']:.1f}", _judgements(judged)),
+        ("Relevant (grade 4 or 5)", text.percent(mix["4+5"]["share"]), f"of {_judged(judged)}"),
     )
 
 
@@ -260,7 +263,7 @@ def summary(judged: Judged | None, table: pl.DataFrame, quality: Quality) -> tup
         if holes is not None
         else ""
     )
-    sentence = f"{_judgements(judged)}, {judged.mix['median'][-1]:g} per query in the median{unjudged}."
+    sentence = f"{_judgements(judged)}, {judged.mix['mean'][-1]:.1f} per query{unjudged}."
     return sentence, " ".join(filter(None, caveats(judged).values()))
 
 

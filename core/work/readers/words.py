@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.work.readers.plan import ReaderPlan
 
 
-WHAT = "Its answers are graded. Nothing is retrieved again, so only answers cost money."
+WHAT = "Only answers and the judges that you choose cost money: nothing is retrieved again."
 NO_RANKINGS = "Readers answer from rankings, and this workspace has none: run stacks, or add runs with them."
 NO_READER = "Choose a model that answers; “fake” tries it out without a key or money."
 

@@ -178,6 +178,14 @@ def ran(snapshot: Snapshot, collection_id: str) -> Ran | None:
     return Ran(collection_id, "", ())
 
 
+def absent(snapshot: Snapshot, collection_id: str) -> str:
+    """Name the embedders of a collection's runs that no catalogue offers, and how to run them; "" if none."""
+    used = snapshot.runs(collection_id)["spec"].str.json_path_match("$.embedder").unique().drop_nulls()
+    names = [name for name in used.sort() if name not in Known().names["embedder"]]
+    folders = "its folder" if len(names) == 1 else "their folders"
+    return f"Not offered: {', '.join(names)}. Name {folders} under [models] in Text." if names else ""
+
+
 def with_questions(forms: Mapping[str, Form], folder: Path) -> dict[str, Form]:
     """Return the forms to start from, first one with the questions of a folder and their documents.
 

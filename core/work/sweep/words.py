@@ -116,7 +116,7 @@ def button(plan: Plan) -> str:
 def dollars(plan: Plan, *, here: bool = True) -> str:
     """Describe the cost on this machine or a cluster, its basis, and whether the budget is enough."""
     if not plan.lines:
-        where = "Nothing is paid for: everything runs on this machine."
+        where = "No vendor is paid: everything runs on this machine."
         return where if here else "No vendor is paid: everything runs on the cluster."
     how = "exact" if plan.exact else "estimated"
     sum_known = f"${plan.usd_known:,.4f} ({how})"

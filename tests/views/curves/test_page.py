@@ -18,6 +18,7 @@ from core.views.curves.page import (
     depth_figure,
     depth_table,
     families_of,
+    unjudged,
 )
 from tests.stores import HOSTILE, Lab
 from tests.views.made import AT_10, DEMO, PAPER, every_k, stacks, table
@@ -73,6 +74,16 @@ def test_a_curve_ends_where_the_ranking_does(tmp_path: Path):
     )
     assert deepest == {"short": 2, "long": 5, "none": 10}
     assert found.filter(pl.col("name") == "none")["basis"].to_list() == ["imported"]
+
+
+@pytest.mark.parametrize(
+    ("values", "chips"), [([0.0, 0.2], ["20.0 % unjudged at K = 50"]), ([0.2, 0.1], []), ([None, None], [])]
+)
+def test_unjudged_passages_at_the_end_of_a_curve_are_warned_of(values: list[float | None], chips: list[str]):
+    holes = pl.DataFrame({"name": "a", "measure": "Hole", "k": [10, 50], "value": values})
+    holes = holes.cast({"value": pl.Float64})
+    assert list(unjudged(holes, "a")) == chips
+    assert unjudged(holes, "b") == {}
 
 
 def test_no_stack_no_judgements_and_no_measure_are_empty_curves(tmp_path: Path, demo: Snapshot):

@@ -142,7 +142,10 @@ def test_the_demo_page(demo_store: Path):
     assert cannot == f"{gaps}, yet the choice would stand (RA-nWG@10, n = 64)."
     assert sections.answer(found, None, rows.clear(), AT_10).startswith("1")
     cards = sections.cards(found)
-    assert cards[0][1] == f"{found.mix['median'][-1]:g}"
+    assert cards[0][1] == f"{found.mix['mean'][-1]:.1f}"
+    assert cards[1][1] == text.percent(
+        found.mix.row(by_predicate=pl.col("grade") == "4+5", named=True)["share"]
+    )
     assert sentence.startswith(f"{cards[0][2]}, {cards[0][1]} per query")
     assert [box.name for box in charts.mix_figure(found).data] == [f"grade {grade}" for grade in range(1, 6)]
 
