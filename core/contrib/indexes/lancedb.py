@@ -148,7 +148,7 @@ class LanceDb(DatabaseIndex):
     def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
         del text
         asked = self._opened.search(query, vector_column_name=self._vector)
-        if only:
+        if only is not None and (only.columns or only.parts):  # a filter may ask for nothing
             held = (f"{name} IS NOT NULL" for name in only.columns)
             asked = asked.where(" AND ".join([*held, *_where(only.parts)]), prefilter=True)
         asked = asked.distance_type(_METRICS[self.metric]).select([self._id, "_distance"]).limit(k)
