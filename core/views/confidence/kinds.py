@@ -232,7 +232,7 @@ def answer(rows: pl.DataFrame, measure: str) -> str:
     """Name the kinds that would need another stack by a measure."""
     apart, among = rows.filter(pl.col("is") == OTHER), text.count(rows.height, "kind")
     if apart.is_empty():
-        return f"For none of {among} of query is another stack significantly better."
+        return f"For none of {among} of query is another stack's {measure} significantly better."
     first = apart.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
     most = "" if apart.height == 1 else "most "
     return (
