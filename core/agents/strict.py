@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -17,7 +16,6 @@ from core.errors import ClqError, InputError, cut, nearest, refusal
 RENAMED = {**FORMER, "percentile": "on"}
 """Arguments as release 0.2 called them, which are understood until the next."""
 _FURTHER = "floors"  # An argument of release 0.2: further limits by name
-_CHOICE = re.compile("'([^']+)'")
 _ERRORS = "mcp.server.mcpserver.exceptions"
 
 

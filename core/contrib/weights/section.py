@@ -47,7 +47,6 @@ WAYS = {
     "n": pl.Int64(),
 }
 _LEVELS = np.round(np.linspace(0, 1, 11), 2)
-_PER_QUERY = "query by query"
 
 
 @section("criteria weights", "Would other weights of its criteria make the reranker better?", rated)

@@ -15,7 +15,6 @@ from core.views.confidence.worth import USUAL
 
 SHOWN = 12  # Stacks in the chart of probabilities; the table has all
 _LINE = 68
-_STRIP = 0.5  # Share of the plot above which the strip of the jitter band would be meaningless
 _COLOURS = {"chosen": theme.ACCENT, "excluded": theme.NEUTRAL}  # of bars; others have the frontier's
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -46,8 +46,6 @@ from core.views.words.stacks import stack_columns
 from core.views.words.trade import side_by_side, trade
 from core.views.words.users import hurts
 from core.views.words.verdict import BAR
-
-Row = Mapping[str, Any]
 
 ALTERNATIVES = "Cheaper or faster"
 

@@ -27,7 +27,6 @@ from core.views.text import escape, sample, score, signed
 from core.work.names.landing import diagnosed
 
 _PAPER = PUBLISHED / "clq_diagnostics.csv"
-_OF = ("embedder", "dim", "language")
 _MEASURED = r"^Measured( here)?"  # Like `MEASURED`; stores of release 0.2 also say where
 _DROPS = ("gibberish_name", "edit_distance_near_miss")
 ORDER = (BASE, *ABLATIONS)

@@ -53,7 +53,6 @@ HOW = (
 ABOUT_LOSS = (
     "Points of the score that harmful passages may take together. The cap goes by the interval's end."
 )
-_NO_DOSE = "none of these contexts differ in harmful passages"
 
 
 @cached("Rebuilding what readers were sent…", entries=16)
