@@ -37,6 +37,11 @@ UNTABLED = frozenset({"readers", "add"})
 _PARTS = ("BidiComponent", "Selectbox", "Html", "PageLink", "ButtonGroup", "TextInput", "NumberInput")
 _TABLES = ("DataFrame", "DownloadButton", "Checkbox", "Multiselect", "Metric")
 """Streamlit's scripts of what nearly all pages have, and of what stands where a table does."""
+_HOW = {
+    ".js": '<link rel="modulepreload" crossorigin href="./{}">',
+    ".css": '<link rel="preload" as="style" crossorigin href="./{}">',
+    ".woff2": '<link rel="preload" as="font" crossorigin href="./{}">',
+}
 _STATIC = Path(get_static_dir())
 _IMPORT = re.compile(r"""(?:from|import)\s*["'`]\./([\w.-]+\.js)["'`]""")
 _WRAPPED = re.compile(
@@ -81,7 +86,11 @@ def _ends(path: str) -> Iterator[str]:
 def _files() -> Mapping[str, Path]:
     found = (path for path in (_STATIC / "static").rglob("*") if path.is_file())
     ours = {PLOTLY: _WHOLE, CARTESIAN: _SMALL}
-    return MappingProxyType({path.relative_to(_STATIC).as_posix(): path for path in found} | ours)
+    return MappingProxyType({_name(path): path for path in found} | ours)
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(_STATIC).as_posix()
 
 
 @cache
@@ -111,23 +120,24 @@ def _frame(page: str) -> bytes:
     first += f"HOST_CONFIG: {config}}}</script>"
     if page in CHARTED:  # removed if it fails: who draws tries again, and learns of it
         first += f'<script async fetchpriority="high" src="./{CARTESIAN}" onerror="this.remove()"></script>'
-    needed = _needed(_PARTS if page in UNTABLED else _PARTS + _TABLES)
-    link = '<link rel="modulepreload" crossorigin href="./static/js/{}">'
-    later = "".join(link.format(name) for name in needed if name not in html)
-    return (
-        html.replace("<script type", f"{first}<script type", 1)
-        .replace("</head>", f"{later}</head>", 1)
-        .encode()
+    parts = _PARTS if page in UNTABLED else _PARTS + _TABLES
+    later = "".join(
+        _HOW[file.suffix].format(_name(file)) for file in _needed(parts) if _name(file) not in html
     )
+    html = html.replace("<script type", f"{first}<script type", 1)
+    return html.replace("</head>", f"{later}</head>", 1).encode()
 
 
-def _needed(names: Iterable[str]) -> Iterator[str]:
-    """Yield the files of Streamlit's scripts, and of those that they import; none that a release lacks."""
-    folder = _STATIC / "static" / "js"
-    left = [path.name for name in names for path in folder.glob(f"{name}.*.js")]
-    known = set[str]()
-    for name in left:  # which grows
-        if name not in known:
-            known.add(name)
-            yield name
-            left += _IMPORT.findall((folder / name).read_text(encoding="utf-8"))
+def _needed(parts: Iterable[str]) -> Iterator[Path]:
+    """Yield the icons, the files of Streamlit's parts, and the scripts that these import."""
+    folder = _STATIC / "static"
+    yield from folder.glob("media/MaterialSymbols*.woff2")
+    left = [
+        path for part in parts for kind in ("css", "js") for path in folder.glob(f"{kind}/{part}.*.{kind}")
+    ]
+    known = set[Path]()
+    for path in left:  # which grows
+        if path not in known:
+            known.add(path)
+            yield path
+            left += map(path.with_name, _IMPORT.findall(path.read_text(encoding="utf-8")))

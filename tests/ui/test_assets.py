@@ -47,6 +47,11 @@ def test_a_page_s_frame_names_what_it_needs_and_all_that_this_imports(page: str)
     for name in named:
         assert set(imported.findall((_STATIC / "static" / "js" / name).read_text())) <= named
     assert (f'src="./{CARTESIAN}"' in html) is (page in CHARTED)
+    files = re.findall(r'href="\./(static/[^"]+)"', html)
+    assert len(files) == len(set(files))
+    assert all((_STATIC / name).is_file() for name in files)
+    assert any("MaterialSymbols" in name for name in files)
+    assert any("css/DataFrame" in name for name in files) is (page != "readers")
 
 
 def test_a_frame_knows_its_server_before_streamlit_s_script_runs():
