@@ -83,7 +83,7 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
     top, middle, bottom = st.columns([3, 3, 3, 2]), st.columns(2), st.columns([3, 3, 2, 2])
     fields = [axis for axis in AXES if axis != "rewrite"]
     axes = [middle[place % 2] for place in range(len(fields))]
-    typed = st.expander("Questions as people type them, and rewrites: what they cost and win back")
+    typed = st.expander("Questions as people type them, and rewrites: what they cost and recover")
     ways = [typed.container(), *typed.columns([4, 4, 2, 2]), typed.container()]
     cells = [*top, *axes, *bottom, *ways]
     keys = ("collection", "golden_set", "queries", "limit", *fields, "name", "latency", "budget", "trials")

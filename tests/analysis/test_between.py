@@ -132,7 +132,7 @@ def test_mistakes_alike_on_both_shrink_a_lead_and_do_not_turn_it():
 def test_kinds_are_told_by_tag_without_judgements(shipped_store: Path):
     view = resolve(Question(collection="docs-search"), Store.open(shipped_store).read(), BOOK)
     page = [*few_grades.draw(view, Given({"from": ["BM25"], "to": ["BM25 ⊕ MiniLM"]}))]
-    fold = next(block for block in page if isinstance(block, Fold) and block.title == "By kind of question")
+    fold = next(block for block in page if isinstance(block, Fold) and block.title == "By kind of query")
     table = next(block.rows for block in fold.blocks if isinstance(block, Table))
     asked = view.snapshot.queries("docs-search").select("query_id", "tags")
     runs = dict(view.table.select("name", "run_id").iter_rows())

@@ -8,7 +8,7 @@ import pytest
 
 from core.analysis.workspace.view import View
 from core.report.page import Said, flat
-from core.views.blocks import Answer, Cards, Chart, Comparison, Fold, Text
+from core.views.blocks import Answer, Cards, Chart, Comparison, Fold, Table, Text
 from tests.pages.reading import PAGES_OF
 from tests.pages.test_places import DRAWN, collections, said, workspace
 
@@ -35,11 +35,19 @@ NOWHERE = {
     r"K candidates": "candidate depth",
     r"unlimited queries": "endless queries",
     r"configs?|configurations?": "stack",
+    r"oracle": "perfect router, or PROC",
+    r"won back|win back": "recovered",
+    r"doubt left": "could still change",
+    r"kinds? of questions?": "kind of query",
+    r"drawn towards": "corrected for",
 }
-"""Words that no page shows, be it below its heading, on a card, above a field or in a fold."""
+"""Words that no page shows, be it below its heading, on a card, above a field, in a fold, chart or table."""
 SHOWN_ON: Mapping[str, Mapping[str, str]] = {
     r"generators?": {"readers": "reader", "latency/generator": "the stage is called so"},
-    r"collections?": {"library": "it lists the store's collections, of which some are no workspace"},
+    r"collections?": {
+        "library": "it lists the store's collections, of which some are no workspace",
+        "readers/gains": "its columns are those of several collections",
+    },
 }
 """Words that some pages show, with the reason; the term elsewhere is reader, and workspace or corpus."""
 UNKNOWN = r"unknown|Unknown|^No(thing|ne)?\b|^There is no\b"
@@ -80,7 +88,7 @@ def faults(found: Said, names: Collection[str], place: str) -> list[str]:
 
 
 def shown(found: Said) -> Iterator[str]:
-    """What a section shows beside its heading and tables: sentences, cards, labels and titles of folds."""
+    """What a section shows beside its heading: sentences, cards, names in charts, columns, labels, folds."""
     for block in flat(found.blocks):
         match block:
             case Answer():
@@ -89,6 +97,13 @@ def shown(found: Said) -> Iterator[str]:
                 yield from (words for card in block.cards for words in card)
             case Text():
                 yield from (block.label, block.words)
+            case Chart():
+                layout, legend = block.figure.layout, (trace.name for trace in block.figure.data)
+                yield from (
+                    str(words) for words in (layout.xaxis.title.text, layout.yaxis.title.text, *legend)
+                )
+            case Table():
+                yield from (column.label for column in block.of.every)
     yield from (block.title for block in found.blocks if isinstance(block, Fold))
     yield from (str(choice["label"]) for choice in found.choices.values())
 

@@ -114,7 +114,7 @@ def beside(view: View, read: Weighable, weights: Floats, values: Floats, thresho
         ])  # fmt: skip
     kinds = by_kind(view, read, weights, values)
     if kinds.height:
-        yield Fold("Weights by kind of question", [
+        yield Fold("Weights by kind of query", [
             Text(of_kinds(kinds)), Table(kinds, KINDS), Text(HOW_KINDS, "caption"),
         ])  # fmt: skip
 

@@ -29,7 +29,7 @@ from core.work.sweep.own import MATCHES, OwnForm, about_words, read_params, spec
 
 FUNCTION, ENDPOINT = "a Python function", "an HTTP endpoint"
 INTRO = (
-    "Your pipeline becomes a stack like any other: it is asked the collection's questions, timed, and shown "
+    "Your pipeline becomes a stack like any other: it is asked the workspace's questions, timed, and shown "
     "on every page. A function runs on this machine, in its own process and interpreter."
 )
 TRIED = cols.Rows(
@@ -87,7 +87,7 @@ def _form(collections: list[str], golden_sets: dict[str, str]) -> OwnForm:
     )
     left, middle, right = st.columns(3)
     at = collections.index(here) if here in collections else 0
-    collection = left.selectbox("Collection", collections, index=at, key="own_collection")
+    collection = left.selectbox("Documents", collections, index=at, key="own_collection")
     own = [name for name, of in golden_sets.items() if of == collection]
     golden = middle.selectbox("Judgements", own, key=f"own_golden_{collection}") if own else ""
     form = OwnForm(

@@ -233,7 +233,9 @@ def _paper() -> Iterable[Block]:
 
 
 HOW = cols.text(
-    "basis", "known how", "measured, imported or published: recorded by the stack; else modelled."
+    "basis",
+    "amount is",
+    "Not its price. measured, imported, published: recorded by the stack; else modelled.",
 )
 BILL = cols.Rows(
     "bill",

@@ -88,7 +88,7 @@ def few_grades(view: View, ask: Ask) -> Blocks:
     shown = rows.head(MOST).join(questions, on="query_id", how="left").with_columns(other_first=said)
     yield Table(TABLE.frame(shown.to_dicts()), TABLE)
     if found.kinds.height:
-        yield Fold("By kind of question", (Table(found.kinds, KINDS),))
+        yield Fold("By kind of query", (Table(found.kinds, KINDS),))
     yield Fold("How it decides", (Text(HOW, "caption"),))
 
 

@@ -342,7 +342,7 @@ def _mark(row: Mapping[str, Any], axis: str) -> theme.Spec:
     kind, name, low, high = row["kind"], row["way"], row["low"], row["high"]
     symbol, colour, size = _MARKS[kind]
     trace = theme.scatter(
-        text.escape(text.shorten(name, 40)),
+        text.escape(text.shorten(name, 60)),
         [row[axis]],
         [row["quality"]],
         marker={"symbol": symbol, "size": size, "color": colour},
