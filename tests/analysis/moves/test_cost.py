@@ -34,7 +34,7 @@ def view(tmp_path_factory: pytest.TempPathFactory) -> View:
 
 
 def test_the_worked_example_of_the_docs_to_the_cent(view: View):
-    text = (Path(__file__).parents[2] / "docs" / "switch.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "switch.md").read_text(encoding="utf-8")
     section = text.partition("a worked example")[2].partition("\n## ")[0]
     cells = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
     said = {
