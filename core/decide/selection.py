@@ -81,6 +81,7 @@ class Assessment:
     expected: float | None  # quality of the shipped stack on new queries
     expected_low: float | None  # its 95 % interval, which holds although the stack was selected
     expected_high: float | None
+    expected_next: tuple[float | None, float | None, float | None]  # the same of the runner-up
     ahead: bool  # whether the shipped stack is surely better than every other feasible one
     # Row that is most often the best if the shipped stack isn't a good selection; the cheapest of equals
     rival: int | None
@@ -144,6 +145,7 @@ def assess(
         expected=expected,
         expected_low=low,
         expected_high=high,
+        expected_next=_expected(believed, decision.runner_up),
         ahead=chosen is not None and _ahead(numbers, decision, chosen),
         rival=rival if known else None,
         alternatives=others,

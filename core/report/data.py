@@ -183,6 +183,7 @@ def record_data(
         "pgs_if_judged": if_judged(view),
         "savings_in_words": rented_words(view) or None,
         "more_queries_in_words": None if view.sure.ahead else found_again(view) or None,
+        "note_in_words": decision_words.note_words(view) or None,
         "rule_in_words": decided_by(verdict.decision) or None,
         "lead_in_words": (f"The first is {ahead[:1].lower()}{ahead[1:]}" if second else ahead) or None,
         "hurts_users": [hurt.data for hurt in view.once(hurts)],

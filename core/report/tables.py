@@ -16,6 +16,7 @@ from core.views import text
 from core.views.decision.words import also
 from core.views.words.advice import ROLES
 from core.views.words.choice import COSTED
+from core.views.words.trade import PAIR
 
 FINALISTS = 30
 STACKS = 300  # Maximum rows of the record's tables; the JSON has all
@@ -71,7 +72,9 @@ def finalists(data: Data) -> list[Data]:
     rows: dict[str, Data] = {}
     candidates = [("chosen", data["chosen"]), ("runner-up", data["runner_up"])]
     both = roles(data)
-    for status, row in [*candidates, *(("frontier", stack) for stack in data["frontier"])]:
+    others = {one["run_id"]: one for one in data["alternatives"]}
+    frontier = [("frontier", {**others.get(one["run_id"], {}), **one}) for one in data["frontier"]]
+    for status, row in [*candidates, *frontier]:
         if row is not None and row["run_id"] not in rows:
             rows[row["run_id"]] = {**row, "status": both.get(row["run_id"], status)}
     return list(rows.values())
@@ -142,10 +145,6 @@ def _alternatives(data: Data) -> Table | None:
     said = said_in(data)
     known = any(row["expected_quality"] is not None for row in rows)
 
-    def expected(row: Data) -> str:
-        ends = text.interval(row["expected_low"], row["expected_high"])
-        return text.score(row["expected_quality"]) + ends
-
     def differs(row: Data) -> str:
         if row is chosen:
             return ""
@@ -169,8 +168,8 @@ def _alternatives(data: Data) -> Table | None:
         Column("", lambda row: Cell(named[row["run_id"]])),
         _text("stack", wide=True),
         Column(data["asked"]["measure"], lambda row: Cell(text.score(row["quality"])), number=True),
-        *([Column("expected on new queries", lambda row: Cell(expected(row)), number=True)] * known),
-        Column("difference [95 % interval]", lambda row: Cell(differs(row)), number=True),
+        *([Column("expected on new queries", _expected, number=True)] * known),
+        Column(f"difference [{PAIR}]", lambda row: Cell(differs(row)), number=True),
         Column(f"time ({data['question']['on']})", lambda row: Cell(time(row)), number=True),
         Column(f"cost per {said.many} {counted(data)}", lambda row: Cell(cost(row)), number=True),
         Column(
@@ -178,6 +177,11 @@ def _alternatives(data: Data) -> Table | None:
         ),
     )
     return table(rows, columns, strong=max(1, len(roles(data))))
+
+
+def _expected(row: Data) -> Cell:
+    ends = text.interval(row.get("expected_low"), row.get("expected_high"))
+    return Cell(text.score(row.get("expected_quality")) + ends, row.get("expected_quality"))
 
 
 def _saved(amount: float | None, written: Callable[[float], str]) -> str:
@@ -188,12 +192,14 @@ def record_tables(data: Data) -> dict[str, Table | None]:
     """Return the tables shared by record and snapshot, by name; None if there is nothing to show."""
     best, measure, said = finalists(data), data["asked"]["measure"], said_in(data)
     shares = {key: name for key, name in _SHARES.items() if any(row.get(key) is not None for row in best)}
+    known = any(row.get("expected_quality") is not None for row in best)
     return {
         "finalists": table(
             best,
             (
                 _text("status"),
                 *numbers(measure, said=said),
+                *([Column("expected on new queries", _expected, number=True)] * known),
                 *(share(key, name) for key, name in shares.items()),
             ),
             FINALISTS,

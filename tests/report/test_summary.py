@@ -119,7 +119,7 @@ def test_the_first_alternatives_stand_below_what_ships(made):
         assert said.get("expected on new queries", "") == (
             "" if new is None else f"{new:.3f} [{one['expected_low']:.3f}, {one['expected_high']:.3f}]"
         )
-        assert said["difference [95 % interval]"].startswith(
+        assert said["difference [95 % interval of this pair alone]"].startswith(
             f"{'−' if difference < 0 else '+'}{abs(difference):.3f}"
         )
         time, cost = (

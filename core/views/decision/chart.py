@@ -22,6 +22,7 @@ from plotly.utils import PlotlyJSONEncoder
 
 from core.analysis.identical import identical, kept, merged
 from core.analysis.status import marked, ordered
+from core.analysis.workspace.comparable import PROCESSOR_TIME, clock
 from core.analysis.workspace.figures.beside import measure_of
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.view import View
@@ -113,7 +114,7 @@ def pareto(
     used = [name for name in {*_DRAWN, across.column, colour, size} if name in rows.columns]
     scored = rows[used]
     drawn = _placed(scored.drop_nulls("quality") if scored["quality"].null_count() else scored, across)
-    along = latency.name if across.key == LATENCY.key else across.unit_words
+    along = _clocked(table, latency) if across.key == LATENCY.key else across.unit_words
     along = along or measure_of(table, across) or across.word
     layout = theme.layout(x=along, y=axis_title(quality), height=HEIGHT)
     picked = table["run_id"].index_of(selected) if selected is not None else None
@@ -149,6 +150,14 @@ def pareto(
         axes=decision.axes,
         required=tuple(axis for axis in decision.required if axis.compared),
     )
+
+
+@remembered
+def _clocked(table: pl.DataFrame, latency: Latency) -> str:
+    """Return the name of a latency, which says so if every stack's is processor time."""
+    timed = table.drop_nulls("latency_ms")["environment"].unique().to_list()
+    told = {clock(json.loads(one or "{}").get("reported")) for one in timed}
+    return f"{PROCESSOR_TIME.capitalize()}, {latency.percentile} (ms)" if told and all(told) else latency.name
 
 
 def pareto_of(

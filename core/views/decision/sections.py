@@ -288,8 +288,8 @@ def stacks(view: View, ask: Ask) -> Blocks:
 def drawn_live(view: View, marked: ParetoView, note: str, band: str) -> Control:
     """Return the stacks by latency or cost and quality; in a browser the chart follows a dragged limit."""
     alt = words.answer(view).sentence
-    given = {"view": view, "drawn": marked, "alt": alt, "note": note}
     caption = f"{note} {band}".strip()
+    given = {"view": view, "drawn": marked, "alt": alt, "note": caption}
     return Control("pareto", given, lambda: iter([Chart(marked.figure, "pareto", alt, caption)]))
 
 

@@ -130,7 +130,7 @@ def took(table: pl.DataFrame, decision: Decision) -> str:
 
 def offer_words(table: pl.DataFrame, sure: Assessment, quality: Quality, dropped: str | None) -> str:
     """Name the first alternatives, and a taken stack that no longer meets the limits."""
-    said = [] if dropped is None else [f"{dropped} was taken, but does not meet these limits."]
+    said = [dropped_words(dropped)]
     if sure.alternatives:
         dollars, first = text.dollars_of(table), sure.offered[:SHOWN]
         offered = "; ".join(
@@ -138,7 +138,18 @@ def offer_words(table: pl.DataFrame, sure: Assessment, quality: Quality, dropped
             for other, twins in first
         )
         said.append(f"Cheaper or faster, by {quality.name}: {offered}.")
-    return " ".join(said)
+    return " ".join(filter(None, said))
+
+
+def dropped_words(dropped: str | None) -> str:
+    """Say which stack a person took that no longer meets the limits, or return "" if there is none."""
+    return "" if dropped is None else f"{dropped} was taken, but does not meet these limits."
+
+
+def note_words(asked: View) -> str:
+    """Say what the choice lacks, how a tie was broken, and which taken stack was dropped; "" if nothing."""
+    lacks = lacking(asked.table, asked.decision)
+    return " ".join(filter(None, (lacks, asked.decision.note, dropped_words(asked.dropped))))
 
 
 def also(twins: int) -> str:
@@ -246,9 +257,7 @@ def why(asked: View) -> str:
         return lacks
     best = _best_of(decision, quality, ahead=asked.sure.ahead)
     said = [took(table, decision) or (_NEITHER if asked.once(first_step).rather else best)]
-    if asked.dropped is not None:
-        said.append(f"{asked.dropped} was taken, but does not meet these limits.")
-    said += [NOTHING] if advice(asked) == NOTHING else []
+    said += [dropped_words(asked.dropped), NOTHING if advice(asked) == NOTHING else ""]
     return " ".join(filter(None, said))
 
 
@@ -339,7 +348,8 @@ def band(table: pl.DataFrame, decision: Decision, jitter: str) -> str:
     """
     if not banded(table, decision):
         return ""
-    return f"Grey band: no significant difference in latency from the chosen stack, ± {jitter}."
+    wide = jitter.partition(" (")[0]
+    return f"Grey band: alike between runs, ± {wide}; the tile's interval is of one run's queries."
 
 
 def banded(table: pl.DataFrame, decision: Decision) -> bool:

@@ -283,7 +283,7 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
     return {
         "asked": {**_asked(table, asked), "jitter": jitter_words(table, decision, asked.constraints)},
         "chosen": _sure(stack(decision.chosen), sure),
-        "runner_up": stack(decision.runner_up),
+        "runner_up": _expecting(stack(decision.runner_up), sure),
         "lead": ahead and ahead.data,
         "delta": decision.delta,
         "ties": [stack(at) for at in decision.tied],
@@ -306,6 +306,12 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
         ],
         "warnings": warnings(rows, decision, asked),
     }
+
+
+def _expecting(runner_up: dict[str, object] | None, sure: Assessment) -> dict[str, object] | None:
+    """Return the runner-up with its expected quality on new queries."""
+    names = ("expected_quality", "expected_low", "expected_high")
+    return runner_up and {**runner_up, **dict(zip(names, sure.expected_next, strict=True))}
 
 
 def _sure(chosen: dict[str, object] | None, sure: Assessment) -> dict[str, object] | None:

@@ -62,9 +62,12 @@ class Lead:
         some = (
             f"{self.surely or 'none'} of the {self.others:,} others" if self.others > 1 else "the other one"
         )
-        sure = f"{SURELY} {some}." if self.surely or self.others > 1 else ""
+        sure = f"{SURELY} {some}, all pairs together." if self.surely or self.others > 1 else ""
         doubted = self.low is not None and self.low <= 0
-        return sure, f"Not surely better than {self.rival}: {self.interval}." if doubted else ""
+        return (
+            sure,
+            f"Not surely better than {self.rival}: {self.interval}, this pair alone." if doubted else "",
+        )
 
     @property
     def data(self) -> dict[str, object]:

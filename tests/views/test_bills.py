@@ -1,0 +1,33 @@
+"""What less machine time saves, and what to check where nobody checked the grades."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.analysis.stack_cost import machines_needed
+from core.api.workspace import Workspace
+from core.decide.switching import Terms
+from core.store import Store
+from core.views.words.bills import RENTED, rented_words
+from core.views.words.judging import check, check_first
+
+BILL = pl.DataFrame({"unit": ["cpu_hour", "cpu_hour", "tokens"], "units_per_query": [5e-5, 2e-5, 90.0]})
+
+
+@pytest.mark.parametrize(("queries", "machines"), [(0, 0), (1, 1), (1e7, 1), (1.1e7, 2), (1e8, 10)])
+def test_machines_are_counted_by_their_hours_of_a_month(queries: float, machines: int):
+    assert machines_needed(BILL, queries) == machines
+
+
+@pytest.mark.slow
+def test_a_saving_of_machine_time_is_said_in_machines_where_the_traffic_is_given(shipped_store: Path):
+    view = Workspace(Store.open(shipped_store), "docs-search").decide(sla_ms=500.0).view
+    assert rented_words(view) == RENTED
+    for queries, said in (
+        (1e6, "At 1,000,000 queries a month, the second saves 0 machines."),
+        (1e8, "At 100,000,000 queries a month, the second saves 10 machines."),
+    ):
+        assert rented_words(view.replace(terms=Terms(queries_per_month=queries))) == said
+    assert check_first(view.snapshot, view.scope) == "Judge 30 questions by hand before you ship"
+    assert check("Ann") == check(None) == ""
