@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,6 +45,7 @@ class Next:
     rival: str | None = None  # The stack that is most often the best if the shipped one is no longer good
     leads: bool = False  # Whether it is expected to be better than the shipped one then
     first: int = 0  # Number of unjudged passages in the Top-K of these two
+    within: str = ""  # The collection that the passages belong to: the whole, or its chunks of one kind
 
     @property
     def matters(self) -> bool:
@@ -62,14 +64,25 @@ def _leading(table: pl.DataFrame, decision: Decision) -> tuple[str, ...]:
 def contenders(
     snapshot: Snapshot, table: pl.DataFrame, decision: Decision, scope: Scope, quality: Quality
 ) -> pl.DataFrame:
-    """Return candidate stacks whose passages the golden set judges one by one; none if fewer than two."""
+    """Return candidate stacks of passages that the golden set judges one by one; none if fewer than two.
+
+    Of stacks that cut their documents differently only those cut like the first of them are returned.
+    """
     golden = scope.golden_set_id
-    rows = table.filter(pl.col("run_id").is_in(_leading(table, decision)), "has_rankings")
-    if golden is None or not about_grades(quality):
+    leading = _leading(table, decision)
+    rows = table.filter(pl.col("run_id").is_in(leading), "has_rankings")
+    if golden is None or rows.is_empty() or not about_grades(quality):
         return rows.clear()
-    judges = snapshot.judging(rows["run_id"].to_list(), golden)
-    rows = rows.filter(pl.col("run_id").is_in([run for run, name in judges.items() if name == golden]))
+    searched = snapshot.searched(rows["run_id"].to_list())
+    first = next(searched[run_id] for run_id in leading if run_id in searched)
+    rows = rows.filter(pl.col("run_id").is_in([run_id for run_id, of in searched.items() if of == first]))
     return rows if rows.height > 1 else rows.clear()
+
+
+def _judged(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> pl.DataFrame:
+    """Return the judgements of the passages that some stacks of one way of cutting rank."""
+    (golden,) = {*snapshot.judging(run_ids, golden_set_id).values()}
+    return snapshot.within(golden)
 
 
 def what_next(view: View) -> Next | None:
@@ -95,6 +108,7 @@ def what_next(view: View) -> Next | None:
         rival=names.get(rival),
         leads=leads,
         first=field.unjudged(both),
+        within=view.snapshot.searched(list(run_ids))[run_ids[0]],
     )
 
 
@@ -199,9 +213,9 @@ def _read(
     assert measure is not None  # noqa: S101
     only = among(snapshot, scope)
     graded = evidence(snapshot, ids, golden, [measure], only=only)
-    judged = snapshot.within(golden).filter(pl.col("query_id").is_in(list(graded.query_ids)))
+    judged = _judged(snapshot, ids, golden).filter(pl.col("query_id").is_in(list(graded.query_ids)))
     if more is not None:
-        extra = snapshot.within(more).filter(pl.col("query_id").is_in(list(graded.query_ids)))
+        extra = _judged(snapshot, ids, more).filter(pl.col("query_id").is_in(list(graded.query_ids)))
         judged = overlaid(judged, extra)
     sign = 1.0 if quality.higher_is_better else -1.0
 

@@ -152,7 +152,7 @@ def proposed(
     name = None
     if queue and rows.height:
         book = Book(book_path(ctx.obj.store()))
-        name = propose(book, scope.collection_id, rows, scope.golden_set_id or "").queue_id
+        name = propose(book, proposal.within, rows, scope.golden_set_id or "").queue_id
     if form is Format.JSON:
         whole: dict[str, object] = {"stack": proposal.stack, "target": target, "reached": reached}
         whole |= {"pgs": proposal.pgs, "pgs_if_judged": proposal.filled}

@@ -27,11 +27,11 @@ from core.views.what_if.scenarios import Scenario, with_one
 from core.views.words.deciding import stands
 
 
-def judge_next(scope: Scope, rows: pl.DataFrame) -> None:
-    """Draw the button that passes passages on to page Golden sets."""
+def judge_next(golden: str, within: str, rows: pl.DataFrame) -> None:
+    """Draw the button that passes passages of a collection, or of its chunks, on to page Golden sets."""
     if access.forbidden() or not st.button(f"Judge these {rows.height} next", icon=":material/rule:"):
         return
-    queue = propose(book(), scope.collection_id, rows, scope.golden_set_id or "")
+    queue = propose(book(), within, rows, golden)
     go("golden", queue=queue.queue_id)  # the section follows from it
 
 

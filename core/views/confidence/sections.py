@@ -366,7 +366,8 @@ def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
     rows = unjudged.worth.rows.head(USUAL)
     if not rows.is_empty():
         yield Table(rows, PASSAGES, whole=unjudged.worth.rows)
-        yield Control("judge next", {"scope": view.scope, "rows": rows})
+        golden = view.scope.golden_set_id or ""
+        yield Control("judge next", {"golden": golden, "within": unjudged.within, "rows": rows})
     known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
     others = [name for name in known["golden_set_id"] if name != view.scope.golden_set_id]
     if others:

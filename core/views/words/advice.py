@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.analysis.judging import waiting
+from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.comparable import MANY_HOLES
 from core.analysis.workspace.view import View
 from core.views import text
 from core.views.words.trade import Trade, trade
@@ -83,11 +85,25 @@ def second_row(view: View) -> int | None:
 
 def _judge(view: View) -> Step | None:
     told = waiting(view)
-    if told is None or not told.matters:
+    if told is None:
+        return _judge_all(view)
+    if not told.matters:
         return None
     passages, other = text.count(told.first, "passage"), told.rival or "another stack"
     then = f"{other} {'would lead' if told.leads else 'could win'}"
     return Step(f"{JUDGE} {passages} first", f"; graded like the rest, {then}")
+
+
+def _judge_all(view: View) -> Step | None:
+    """Return that the chosen stack's results are to be judged, if no rival's passages are cut like its own."""
+    row, scope = view.decision.chosen, view.scope
+    hole = None if row is None or "hole" not in view.table.columns else view.table["hole"][row]
+    alone = int(view.decision.feasible.sum()) < 2
+    if hole is None or hole <= MANY_HOLES or alone or one_known(view.snapshot, scope.golden_set_id):
+        return None
+    return Step(
+        f"{JUDGE} its results first", f": nobody judged {text.percent(hole)} of its Top-{view.quality.k}"
+    )
 
 
 def _consider(view: View) -> Step | None:

@@ -9,11 +9,14 @@ import polars as pl
 import pytest
 
 from core.analysis.judging import Next, to_judge, what_next
-from core.analysis.workspace.scope import Latency
+from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.view import View
 from core.api.workspace import Workspace
+from core.records import Batch
 from core.store import Store
 from core.views.words.judging import next_words
+from tests.store import chunked
+from tests.store.material import judgements, rankings, run
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB
 
@@ -42,6 +45,51 @@ def test_what_nobody_judged_is_what_the_two_figures_differ_by(holes: bool, tmp_p
         assert found.worth.rows["passage_id"].unique().sort().to_list() == ["u", "v"]
     else:
         assert found.filled == pytest.approx(found.pgs, abs=0.05)
+
+
+def cut(path: Path) -> View:
+    """Return the same, of chunks of documents, with a stack on other chunks and one on whole documents."""
+    ranked = {"judged": "abc", "other": "uva", "twin": "abc"}
+    batch = Batch(
+        collections=(chunked.WHOLE, chunked.HALVES, chunked.PAGES),
+        golden_sets=(chunked.GOLD, chunked.GOLD_HALVES, chunked.GOLD_PAGES),
+        runs=(*(run(name, chunking="halves") for name in ranked), run("p", chunking="pages"), run("w")),
+        frames={
+            "judgements": pl.concat(
+                [
+                    judgements(GRADES, "gold@halves"),
+                    judgements({query: {"p0": 3} for query in GRADES}, "gold@pages"),
+                ]
+            ),
+            "rankings": pl.concat(
+                [
+                    *(
+                        rankings(name, {query: list(found) for query in GRADES})
+                        for name, found in ranked.items()
+                    ),
+                    rankings("p", {query: ["p1"] for query in GRADES}),
+                    rankings("w", {query: ["d"] for query in GRADES}),
+                ]
+            ),
+        },
+    )
+    store = Store(path)
+    with store.write("seed") as writer:
+        writer.add(batch)
+    scope = Scope("corpus", "gold")
+    return View(store.read(), scope, quality=replace(AT_10, k=3), latency=Latency(), book=BOOK)
+
+
+def test_chunks_of_documents_wait_like_passages(tmp_path: Path):
+    """Before, nothing said of a stack on own documents that most of its results were judged by nobody."""
+    plain, chunks = what_next(lab(tmp_path / "plain", holes=True)), what_next(cut(tmp_path / "cut"))
+    assert plain is not None
+    assert chunks is not None
+    assert (chunks.within, plain.within) == ("corpus@halves", LAB.collection_id)
+    assert chunks.first == plain.first == 2 * len(GRADES)
+    assert chunks.filled == pytest.approx(plain.filled, abs=0.05)
+    assert chunks.matters
+    assert chunks.worth.rows["passage_id"].unique().sort().to_list() == ["u", "v"]
 
 
 SURE = "s is within 0.01 of the best in 95.0 % of resamples."
