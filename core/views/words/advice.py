@@ -95,7 +95,7 @@ def _judge(view: View) -> Step | None:
 
 
 def _judge_all(view: View) -> Step | None:
-    """Return that the chosen stack's results are to be judged, if no rival's passages are cut like its own."""
+    """Return that the chosen stack is to be judged, if no rival's passages are cut like its own."""
     row, scope = view.decision.chosen, view.scope
     hole = None if row is None or "hole" not in view.table.columns else view.table["hole"][row]
     alone = int(view.decision.feasible.sum()) < 2

@@ -14,6 +14,7 @@ from core.analysis.workspace.view import View
 from core.api.workspace import Workspace
 from core.records import Batch
 from core.store import Store
+from core.views.words.advice import advice, first_step
 from core.views.words.judging import next_words
 from tests.store import chunked
 from tests.store.material import judgements, rankings, run
@@ -47,7 +48,7 @@ def test_what_nobody_judged_is_what_the_two_figures_differ_by(holes: bool, tmp_p
         assert found.filled == pytest.approx(found.pgs, abs=0.05)
 
 
-def cut(path: Path) -> View:
+def cut(path: Path, *only: str) -> View:
     """Return the same, of chunks of documents, with a stack on other chunks and one on whole documents."""
     ranked = {"judged": "abc", "other": "uva", "twin": "abc"}
     batch = Batch(
@@ -76,7 +77,7 @@ def cut(path: Path) -> View:
     store = Store(path)
     with store.write("seed") as writer:
         writer.add(batch)
-    scope = Scope("corpus", "gold")
+    scope = Scope("corpus", "gold", only)
     return View(store.read(), scope, quality=replace(AT_10, k=3), latency=Latency(), book=BOOK)
 
 
@@ -90,6 +91,13 @@ def test_chunks_of_documents_wait_like_passages(tmp_path: Path):
     assert chunks.filled == pytest.approx(plain.filled, abs=0.05)
     assert chunks.matters
     assert chunks.worth.rows["passage_id"].unique().sort().to_list() == ["u", "v"]
+
+
+def test_a_stack_that_alone_is_cut_its_way_is_judged_first_too(tmp_path: Path):
+    view = cut(tmp_path / "store", "other", "p")
+    assert what_next(view) is None
+    assert first_step(view).do == "Judge its results first"
+    assert "nobody judged 66.7 % of its Top-3" in advice(view)
 
 
 SURE = "s is within 0.01 of the best in 95.0 % of resamples."
