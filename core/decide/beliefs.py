@@ -56,14 +56,10 @@ class Beliefs:
             self._peaks[sign] = (sign * self.quality).max(axis=1)
         return self._peaks[sign]
 
-    @property
-    def shift(self) -> Floats:
-        """What each stack's draws are moved by where the very best is counted [S]."""
-        return np.zeros(len(self.shrunk)) if _alike(self.shrunk) else (self.expected - self.shrunk) / 2
-
-    def leading(self, rows: NDArray[np.intp] | slice = slice(None)) -> Floats:
-        """Return the draws in which the very best is counted, of all stacks or of some rows [m, B]."""
-        return np.asarray(self.quality[rows] + self.shift[rows, None])
+    def leading(self) -> Floats:
+        """Return the draws in which the very best is counted [S, B]."""
+        apart = np.zeros(len(self.shrunk)) if _alike(self.shrunk) else (self.expected - self.shrunk) / 2
+        return np.asarray(self.quality + apart[:, None])
 
     def again(self) -> Floats:
         """Return draws of the means on as many new queries [S, B]: new results around other true values."""

@@ -52,7 +52,6 @@ class Alternative:
     expected_low: float | None  # its 95 % interval
     expected_high: float | None
     pgs: float | None = None  # its own probability of good selection; None = unknown, or not the first
-    p_best: float | None = None  # chance that it is the very best; None = unknown, or not the first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +70,6 @@ class Assessment:
     """Confidence in a decision and its alternatives, for every page, command, record and agent."""
 
     pgs: float | None  # probability of good selection, 0..1; None = unknown
-    # Chance that it is the very best feasible one; each of equal bests counts. None = unknown, or the rule
-    # isn't about quality
-    p_best: float | None
     unknown: str  # why it is unknown
     # Chance that as many queries again reveal a stack that is better by more than δ; None = unknown
     p_better_found: float | None
@@ -134,11 +130,9 @@ def assess(
     others = _alternatives(decision, numbers, believed, by_noise(table, decision))
     if known and believed is not None and others:  # the same reference as the chosen stack's
         share, _, _ = _good(believed, decision, limits, others[0].row)
-        best = _very_best(believed, decision, limits, others[0].row)
-        others = (replace(others[0], pgs=share, p_best=best), *others[1:])
+        others = (replace(others[0], pgs=share), *others[1:])
     return Assessment(
         pgs=good if known else None,
-        p_best=_very_best(believed, decision, limits, chosen) if known else None,
         unknown="" if known else _why(decision, believed, paired, alone=alone),
         p_better_found=found if known else None,
         p_feasible=within,
@@ -262,23 +256,6 @@ def _near_best(
     return np.asarray(near), _firsts(-paid, rows)
 
 
-def _very_best(
-    believed: Beliefs | None, decision: Decision, limits: Constraints, row: int | None
-) -> float | None:
-    """Return the share of draws in which a row is the best feasible one, as `core.decide.joint.chances`."""
-    if believed is None or row is None or decision.rule != "quality":
-        return None
-    sign = 1 if decision.quality.higher_is_better else -1
-    own = sign * believed.leading(np.array([row]))[0]
-    rows = np.flatnonzero(~decision.unknown.any(axis=1))
-    rows = rows[believed.peaks(sign)[rows] + sign * believed.shift[rows] >= own.min()]  # others never beat it
-    rows = np.union1d(rows, row)
-    drawn = believed.leading(rows)
-    merits = np.where(_fits(believed, limits, decision.required, rows, drawn), sign * drawn, -np.inf)
-    mine = merits[np.searchsorted(rows, row)]
-    return float(((mine > -np.inf) & (mine >= merits.max(axis=0) - ROUNDING)).mean())
-
-
 def _drawn(believed: Beliefs, rows: int | Rows, width: float) -> NDArray[Any]:
     """Return the draws of quality of a row [B], or of several [m, B], with their width scaled."""
     values = believed.quality[rows]
@@ -297,25 +274,14 @@ def _firsts(merits: Floats, rows: Rows) -> Rows:
     return np.where(there, rows[at], -1)
 
 
-def _fits(
-    believed: Beliefs,
-    limits: Constraints,
-    required: Sequence[Axis],
-    rows: Rows,
-    quality: NDArray[Any] | None = None,
-) -> Mask:
-    """Return in which draws rows meet every limit [m, B]; a number without draws meets no limit.
-
-    Args:
-        quality: Draws of their quality [m, B]; None = those of the confidence.
-    """
+def _fits(believed: Beliefs, limits: Constraints, required: Sequence[Axis], rows: Rows) -> Mask:
+    """Return in which draws rows meet every limit [m, B]; a number without draws meets no limit."""
     fits = np.ones((len(rows), believed.quality.shape[1]), dtype=np.bool_)
     for axis in required:
         limit = limits.of(axis)
         if limit is not None:
             slack = _SINGLE if axis.key == QUALITY.key else 0.0
-            given = quality if axis.key == QUALITY.key else None
-            merit = axis.merit(believed.numbers(axis, rows) if given is None else given)
+            merit = axis.merit(believed.numbers(axis, rows))
             fits &= merit >= axis.merit(np.asarray(limit)) - slack
     return fits
 

@@ -34,7 +34,7 @@ from core.report.tables import (
     waiting,
 )
 from core.views import text
-from core.views.decision.tiles import Number, Tile, doubts
+from core.views.decision.tiles import Number, Tile
 from core.views.words.choice import RULE_WORDS
 from core.views.words.judging import check, graded
 from core.views.words.near import HEADING, PROMISING, lacking_table, near_table
@@ -142,7 +142,7 @@ def _side(data: Data, row: Data, slow: Data | None) -> list[Number]:
             (row["cost_note"] or "", waiting(data)),
             priced(data),
         ),
-        ("Confidence (PGS)", _share(row["pgs"]), (*doubts(row.get("p_best")), _repeats(data)), ""),
+        ("Confidence (PGS)", _share(row["pgs"]), (_repeats(data),), ""),
     ]
 
 

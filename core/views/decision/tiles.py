@@ -147,19 +147,18 @@ def confidence(view: View) -> list[Number]:
     table, decision, rather = view.table, view.decision, view.once(first_step).rather
     firm, said = firmness(table, decision, view.sure)
     good, *meets = said.split("; ")
-    own = CONFIDENCE, firm, [good, *meets, *doubts(view.sure.p_best, view.once(lead))], ""
+    own = CONFIDENCE, firm, [good, *meets, *doubts(view.once(lead))], ""
     if rather is None:
         return [own]
     second = replace(decision, chosen=view.sure.alternatives[0].row)
-    its = doubts(rather.p_best[1], lead(view, second))
+    its = doubts(lead(view, second))
     firm = text.UNKNOWN if rather.pgs[1] is None else text.percent(rather.pgs[1])
     return [own, (CONFIDENCE, firm, [good, *its], "")]
 
 
-def doubts(p_best: float | None, ahead: Lead | None = None) -> list[str]:
-    """Say how likely a stack is the very best, and how many others may be better."""
-    said = [] if p_best is None else [f"{text.percent(p_best)} to be the very best"]
-    return said if ahead is None else [*said, ahead.maybe]
+def doubts(ahead: Lead | None) -> list[str]:
+    """Say how many others may be better than a stack."""
+    return [] if ahead is None else [ahead.maybe]
 
 
 def firmness(table: pl.DataFrame, decision: Decision, sure: Assessment) -> tuple[str, str]:

@@ -335,9 +335,8 @@ def _sure(chosen: dict[str, object] | None, sure: Assessment) -> dict[str, objec
 def _traded(trade: Trade) -> dict[str, object]:
     """Return what one gives up and saves by taking the first alternative, with the numbers of both stacks."""
     chosen, other = (
-        {"stack": row["name"], **{name: row[name] for name in NUMBERS if name in row}, **new}
-        | {"pgs": good, "p_best": best}
-        for row, new, good, best in zip(trade.sides, trade.expected, trade.pgs, trade.p_best, strict=True)
+        {"stack": row["name"], **{name: row[name] for name in NUMBERS if name in row}, **new} | {"pgs": good}
+        for row, new, good in zip(trade.sides, trade.expected, trade.pgs, strict=True)
     )
     said = {"sentence": trade.sentence, "beside": trade.beside}
     return {"run_id": trade.run_id, **said, "chosen": chosen, "other": other}

@@ -30,7 +30,6 @@ class Trade:
     expected: tuple[Row, Row]  # expected_quality on new queries of each, expected_low and expected_high
     tenth: str  # the first share of time or cost that is a tenth or less: "1/57 of the time"; "" if none is
     pgs: tuple[float | None, float | None]  # probability of good selection of each; None = unknown
-    p_best: tuple[float | None, float | None]  # chance that each is the very best; None = unknown
     apart: str  # the difference in quality, with its measure
 
     @property
@@ -59,8 +58,7 @@ def trade(view: View) -> Trade | None:
     apart = f"{difference(other)} {view.quality.name}"
     sentence = f"{its['name']} may be as good for {least}: {apart}."
     expected = (_new(view.sure), _new(other))
-    chances = (view.sure.pgs, other.pgs), (view.sure.p_best, other.p_best)
-    return Trade(its["run_id"], sentence, (own, its), expected, tenth, *chances, apart)
+    return Trade(its["run_id"], sentence, (own, its), expected, tenth, (view.sure.pgs, other.pgs), apart)
 
 
 def difference(other: Alternative) -> str:
