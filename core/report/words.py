@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _FORMS = {
-    "usual": "usual: no other stack is at least as good in cost, latency and quality and better in one",
+    "usual": "usual: no other stack is as good in cost, latency and quality, and better in one beyond noise",
     "weak": "weak: no other stack is better in cost, latency and quality (CLQ paper §3.3)",
 }
 

@@ -29,5 +29,5 @@ def test_a_saving_of_machine_time_is_said_in_machines_where_the_traffic_is_given
         (1e8, "At 100,000,000 queries a month, the second saves 10 machines."),
     ):
         assert rented_words(view.replace(terms=Terms(queries_per_month=queries))) == said
-    assert check_first(view.snapshot, view.scope) == "Judge 30 questions by hand before you ship"
+    assert check_first(view.snapshot, view.scope) == "Check the grades: judge 30 questions by hand"
     assert check("Ann") == check(None) == ""

@@ -138,7 +138,8 @@ def hurting(view: View) -> Blocks:
     """Yield what hurts the users of the chosen stack, each with the way to its page."""
     for hurt in view.once(hurts):
         yield Text(hurt.sentence)
-        yield Way(hurt.page, hurt.label, hurt.section)
+        if hurt.label:
+            yield Way(hurt.page, hurt.label, hurt.section)
 
 
 def moving(view: View) -> Blocks:

@@ -20,7 +20,7 @@ from core.views.decision import words
 from core.views.words.advice import second_row
 
 PARTS = "This prints its parts and settings, to rebuild it."
-WRITTEN = "No running folder can be written of it: {}."
+WRITTEN = "It cannot be written as a folder that runs: {}."
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ FORMS = ("usual", "weak (the paper's)")
 
 FORMS_HELP = (
     "usual: a stack is off the frontier if another is at least as good in cost, latency and quality, and "
-    "better in one. weak: only if another is better in all three (CLQ paper §3.3)."
+    "better in one beyond noise. weak: only if another is better in all three (CLQ paper §3.3)."
 )
 
 _NO_QUALITY = (
@@ -103,6 +103,8 @@ def sure_words(decision: Decision, sure: Assessment) -> str:
         return ""
     ends = text.interval(sure.expected_low, sure.expected_high)
     new = "" if sure.expected is None else f"; {text.score(sure.expected)}{ends} expected on new queries"
+    if new and sure.expected_next[0] is not None:
+        new += f", {text.score(sure.expected_next[0])} of the runner-up"
     if sure.pgs is None and sure.unknown == ALONE and sure.p_feasible not in (None, 1.0):
         meets = f"Meets the limits in {text.percent(sure.p_feasible)} of resamples{new}"
         return f"{meets}; {sure.unknown}."

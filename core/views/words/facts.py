@@ -111,8 +111,9 @@ def soundness(
         timed_singly = row["latency_basis"] == "imported" and row["latency_low"] is not None
         findings.append(Finding(timed_singly or row["latency_basis"] == "measured", words))
     if row["hole"] is not None:
-        words = f"{text.percent(row['hole'])} of the Top-{quality.k} is unjudged"
-        findings.append(Finding(row["hole"] <= MANY_HOLES, f"{words}, which counts as useless."))
+        words = f"{text.percent(row['hole'])} of the Top-{quality.k} is unjudged, which counts as useless."
+        words = words if row["hole"] else f"Every passage of the Top-{quality.k} is judged."
+        findings.append(Finding(row["hole"] <= MANY_HOLES, words))
     if row["unjudged_queries"]:
         left_out = text.count(row["unjudged_queries"], "ranked query", "ranked queries")
         findings.append(Finding(False, f"{left_out} without judgements left out."))

@@ -67,7 +67,7 @@ def check_first(snapshot: Snapshot, scope: Scope) -> str:
 
 def check(judge: str | None) -> str:
     """Say the same of a golden set's judge."""
-    return f"Judge {QUESTIONS} questions by hand before you ship" if UNCHECKED in (judge or "") else ""
+    return f"Check the grades: judge {QUESTIONS} questions by hand" if UNCHECKED in (judge or "") else ""
 
 
 @cached(entries=64)

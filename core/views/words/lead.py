@@ -42,12 +42,13 @@ class Lead:
 
     @property
     def maybe(self) -> str:
-        """How many others may be better: ``7 of 11 others may be better``."""
+        """How many others may yet be better: ``7 of 11 others are not ruled out``."""
         unsure = self.others - self.surely
         if not unsure:
             return "surely better than each other one"
-        some = f"{unsure:,} of {self.others:,} others" if self.others > 1 else "the other one"
-        return f"{some} may be better"
+        if self.others == 1:
+            return "the other one is not ruled out"
+        return f"{unsure:,} of {self.others:,} others {'is' if unsure == 1 else 'are'} not ruled out"
 
     @property
     def interval(self) -> str:

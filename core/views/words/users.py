@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -13,6 +13,7 @@ from core.analysis.perturbed import hardest, noise_effects
 from core.analysis.workspace.view import View
 from core.decide.axes import ROBUST
 from core.views import text
+from core.views.words.advice import second_row
 
 _WAYS = {"noise": "small talk", "typo": "typos", "accents": "no accents", "case": "another letter case"}
 
@@ -22,7 +23,7 @@ class Hurt:
     """One thing that hurts users, with its home page."""
 
     sentence: str
-    label: str  # of the link to its home
+    label: str  # of the link to its home; "" for none
     page: str
     section: str
     numbers: dict[str, Any]
@@ -34,16 +35,25 @@ class Hurt:
 
 
 def hurts(view: View) -> tuple[Hurt, ...]:
-    """Return what is known to hurt users of the chosen stack; empty without one, or if nothing is known."""
-    if view.decision.chosen is None:
+    """Return what is known to hurt users of the chosen stack, or of both that the heading names."""
+    chosen, second = view.decision.chosen, second_row(view)
+    if chosen is None:
         return ()
-    run_id = str(view.table["run_id"][view.decision.chosen])
-    return _of(view, run_id)
+    if second is None:
+        return _of(view, str(view.table["run_id"][chosen]), "")
+    sides = zip((chosen, second), ("first", "second"), strict=True)
+    own, other = (_of(view, str(view.table["run_id"][row]), f"The {side}: ") for row, side in sides)
+    return *own, *(replace(hurt, label="") for hurt in other)
 
 
 @cached(entries=64)
-def _of(view: View, run_id: str) -> tuple[Hurt, ...]:
-    return tuple(found for found in (_nothing_found(view, run_id), _typed_badly(view, run_id)) if found)
+def _of(view: View, run_id: str, whose: str) -> tuple[Hurt, ...]:
+    """Return the same of a stack; `whose` begins its sentences, "" for the only one."""
+    found = [hurt for hurt in (_nothing_found(view, run_id), _typed_badly(view, run_id)) if hurt]
+    return tuple(
+        replace(hurt, sentence=f"{whose}{hurt.sentence[:1].lower()}{hurt.sentence[1:]}") if whose else hurt
+        for hurt in found
+    )
 
 
 def _nothing_found(view: View, run_id: str) -> Hurt | None:

@@ -122,7 +122,7 @@ def test_a_tie_says_within_what_it_is_one_and_how_it_was_broken():
     found = answer(view)
     assert found.sentence.startswith("Ship shallow")
     assert "2 stacks tie: surely within 0.01 of the highest estimate. Chosen by lower cost." in found.reason
-    assert "Within 0.01 of the best in 100.0 % of resamples; 0.795 expected on new queries." in found.reason
+    assert "0.795 expected on new queries, 0.800 of the runner-up." in found.reason
     said = "One of 2 surely within 0.01 of the highest estimate; chosen by lower cost."
     assert why(view) == said
     assert firmness(TWO, view.decision, view.sure) == ("100.0 %", "chance to be within 0.01 of the best")
