@@ -73,11 +73,18 @@ def _hovers(drawn: pl.DataFrame) -> list[str]:
     ]
 
 
-def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
-    """Draw how often the choice has changed after further queries; a line marks what the budget buys."""
+def plan_chart(
+    rows: pl.DataFrame, affordable: int | None, better: tuple[int, float] | None = None, delta: float = 0.0
+) -> go.Figure:
+    """Draw how often the choice has changed after further queries; a line marks what the budget buys.
+
+    Args:
+        better: Further queries, and the share of simulations in which they show a better stack, if known.
+        delta: By how much it is better at least.
+    """
     drawn = rows.filter(pl.col("more") > 0)
-    y = "share of simulations in which the choice changes"
-    layout = theme.layout(x="further queries", y=y, height=300, legend=False)
+    y = "share of simulations"
+    layout = theme.layout(x="further queries", y=y, height=300, legend=better is not None)
     ticks = list(USUAL)
     layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]}
     layout["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
@@ -92,6 +99,12 @@ def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
             hovertemplate="%{x:,} more: %{y:.1%}<extra></extra>",
         )
     ]
+    if better is not None:
+        marker = {"color": theme.OKABE_ITO[5], "size": 11, "symbol": "diamond"}
+        name = f"one better by {delta:g} or more" if delta else "a better one"
+        traces.append(
+            theme.scatter(name, [better[0]], [better[1]], marker=marker, hover=[f"{name}: {better[1]:.1%}"])
+        )
     if affordable and affordable in drawn["more"]:
         line = {"color": theme.NEUTRAL, "width": 1.5, "dash": "dash"}
         ends = {"x0": affordable, "x1": affordable, "y0": 0, "y1": 1}

@@ -53,18 +53,20 @@ TABLE = cols.Rows(
     cols.text("is", "another stack", "By the gain on held-out queries and its adjusted p.", width=170),
     cols.signed(
         "difference",
-        "gain, held out",
+        "gain on held-out queries",
         "Over the chosen stack, on the fifth of the queries that picked no stack, each in turn; another "
         "fifth may pick another stack.",
     ),
     "low high",
     cols.text(
         "stack",
-        "highest there",
+        "best in sample",
         "On these very queries, on which it was picked: that flatters it.",
         width=290,
     ),
-    cols.score("quality", "its quality", "On these queries, on which it was picked: that flatters it."),
+    cols.score(
+        "quality", "its quality in sample", "On these queries, on which it was picked: that flatters it."
+    ),
     "quality_low quality_high",
     cols.score("today", "chosen stack's", "Quality of the chosen stack on these queries."),
     cols.number(

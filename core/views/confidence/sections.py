@@ -337,7 +337,10 @@ def _queries(view: View, ask: Ask, rows: list[int], *, heads: bool = True) -> Bl
         yield Answer(sentence, details, caveats=chips)
     else:
         yield from map(Text, (sentence, details, *chips.values()))
-    yield Chart(charts.plan_chart(planned, money.affordable), "plan", sentence)
+    share = view.sure.p_better_found
+    better = None if share is None else (again(view), share)
+    drawn = charts.plan_chart(planned, money.affordable, better, view.decision.delta or 0.0)
+    yield Chart(drawn, "plan", sentence)
     yield Fold("In numbers", [Table(planned, PLAN)])
     rivals = worth.rival_rows(view.table, plan, view.decision)
     told = cols.Rows("rivals", "name today final", *NUMBERS, more=INTERVAL)

@@ -133,8 +133,13 @@ HOW = (
 CEILINGS = "PROC of each stack's pool"
 """The legend's text for ceilings."""
 NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
+DEEPER = "the stacks run at several K"
 NO_DEPTHS = "No two stacks here differ in their candidate depth K alone."
-UNREAD = "{} reranks nothing, so its ranking is the same at every K."
+UNREAD = "{} has no reranker, so K changes nothing for it."
+OTHER_MEASURES = (
+    "Hit: share of queries with every passage of grade 4 or 5 within K. "
+    "Hole: share of unjudged passages. Harm: share of grade 1 or 2."
+)
 
 
 def leaders(rows: pl.DataFrame, quality: Quality, names: Sequence[str]) -> list[str]:

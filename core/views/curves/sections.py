@@ -83,6 +83,7 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     if curves.beside.data:
         yield Text("Every other measure", "heading")
         yield Chart(curves.beside, "measures", "Every other measure of the same stacks")
+        yield Text(page.OTHER_MEASURES, "caption")
     else:
         yield Text(page.NO_OTHERS, "caption")
     if facts := page.new_facts(rows, best or names[0], view.quality.k):
@@ -105,7 +106,10 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     if depths.is_empty():
         yield Answer(page.NO_DEPTHS)
         return
-    names = ask.stacks(view.table, view.decision, "curves", **shown_first(view))
+    first = shown_first(view)
+    if not depths["name"].is_in(first["usual"]).any():
+        first["unsaid"] = page.DEEPER
+    names = ask.stacks(view.table, view.decision, "curves", **first)
     shown = page.families_of(depths, names)
     family = depths.filter(pl.col("family") == shown[0])["name"]
     by_step = deeper.within_limits(steps(view), beyond(view))

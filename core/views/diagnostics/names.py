@@ -135,22 +135,22 @@ ALONE = "Not your stacks: an embedder alone, on questions that name authors."
 NOTHING = "No embedder was measured on names yet."
 WAY_OUT = "Measure one below, or by `python -m core diagnose names`; the demo brings two."
 HOW = (
-    "Cosine of a question with five candidates that differ in name and topic. D_name = right name and topic "
-    "minus the better of two other names (clq_ra_nwg §4.2). Percent changes count bundles of D_name ≥ 0.02; "
-    "± is the deviation between runs. Name / topic is above the paper's 0.54 to 0.59: "
-    "the shipped titles are real, and few say their topic."
+    "Cosine of a question with five candidates that differ in name and topic. Lead of the right name = right "
+    "name and topic minus the better of two other names (D_name, clq_ra_nwg §4.2). Percent changes count "
+    "bundles of a lead ≥ 0.02; ± is the deviation between runs. Name ÷ topic is above the paper's 0.54 to "
+    "0.59: the shipped titles are real, and few say their topic."
 )
 MEANS = {
     "hard_name_mask": "one mask for every name",
     "gibberish_name": "a random token for each name",
-    "edit_distance_near_miss": "a wrong name, 1 to 3 letters off",
+    "edit_distance_near_miss": "wrong names 1 to 3 letters off",
     "remove_label": "without “Author:”",
     "strip_diacritics": "without accents",
     "initials_form": "J. Smith",
     "name_order_inversion": "Smith, John",
     "case_punct_perturb": "upper, lower, title case",
     "author_position_shift": "author before the title",
-    "unicode_normalization_stress": "NFD and narrow spaces",
+    "unicode_normalization_stress": "accents and spaces coded otherwise",
 }
 """Description of each ablation."""
 _LANGUAGES = {"en": "English", "fr": "French"}
@@ -172,21 +172,28 @@ def leading(rows: pl.DataFrame, language: str) -> dict[str, Any] | None:
 
 
 def answer(rows: pl.DataFrame, language: str) -> tuple[str, str]:
-    """Say which embedder depends most on names, and how near misses affect it."""
+    """Say how much of its lead the right name keeps among look-alikes, of the most dependent embedder."""
     lead = leading(rows, language)
     if lead is None:
         return NOTHING, ""
     ratio, near = lead["name_topic_ratio"], lead["edit_distance_near_miss"]
-    said = f"{lead['label']} reacts most to names"
+    more = f"{lead['label']} goes most by names"
     if ratio is not None and ratio > 0:
         many = f"{ratio:.1f} times" if ratio >= 1 else f"{100 * ratio:.0f} %"
-        said = f"{lead['label']} reacts {many} as strongly to names as to topics"
-    said += f" ({sample(lead['n'])})"
+        more = f"A name counts {many} as much as a topic"
+    n = f"({sample(lead['n'])})"
     if near is None:
-        return f"{said}.", ALONE
+        return f"{more} {n}.", ALONE
     if near >= 0:
-        return f"{said}.", f"{ALONE} A name a few letters off does not pass for the right one."
-    return f"{said}.", f"{ALONE} A name a few letters off loses {-near:.0f} % of the name's effect."
+        return (
+            f"On {lead['label']}, look-alike names take nothing of the right name's lead {n}.",
+            f"{more}. {ALONE}",
+        )
+    left = f"{max(100 + near, 0):.0f} %"
+    return (
+        f"On {lead['label']}, the right name keeps {left} of its lead among look-alikes {n}.",
+        f"{more}. {ALONE}",
+    )
 
 
 def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
@@ -207,10 +214,10 @@ def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
 
 
 _CARDS = (
-    ("Effect of the name, D_name", BASE, "d_name"),
-    ("Name ÷ topic", BASE, RATIO),
-    ("D_name, name a few letters off", "edit_distance_near_miss", CHANGE),
-    ("D_name, random name", "gibberish_name", CHANGE),
+    ("Lead of the right name", BASE, "d_name"),
+    ("Lead of the name ÷ of the topic", BASE, RATIO),
+    ("Change of the lead: look-alike names", "edit_distance_near_miss", CHANGE),
+    ("Change of the lead: random names", "gibberish_name", CHANGE),
 )
 
 
@@ -271,7 +278,7 @@ def chart(rows: pl.DataFrame, language: str) -> go.Figure:
                 hovertemplate=f"%{{y}}: %{{x:+.1f}} %{'' if paper else _SPREAD}",
             )
         )  # fmt: skip
-    figure = theme.figure(traces, x="change of D_name, %", height=520)
+    figure = theme.figure(traces, x="change of the right name's lead, %", height=520)
     figure.update_yaxes(categoryorder="array", categoryarray=list(reversed(MEANS.values())))
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1})
     return figure

@@ -30,6 +30,7 @@ ASKED_CLEAN = "as they are"
 _PANELS, _DASHES, _SYMBOLS = 6, ("solid", "dash", "dot", "dashdot"), ("circle", "square", "diamond", "cross")
 
 _HALF = 0.5
+_ORDERED = 5  # Stacks from which a rank correlation says anything
 
 
 def best_rewrite(table: pl.DataFrame, row: Row, quality: Quality) -> Row | None:
@@ -53,9 +54,16 @@ def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     if worse is None or sign * worse >= 0:
         return f"{said} costs no measurable {quality.name} ({n}).", f"Of {row['stack']}."
     advice = _advice(best_rewrite(table, row, quality), row, sign)
-    by = text.score(abs(row["change"]))
-    lost = f"costs {by} {quality.name} ({n})" if sign > 0 else f"adds {by} {quality.name} ({n})"
-    return f"{said} {lost}.", f"Of {row['stack']}. {advice}."
+    ends = f"{text.score(row['quality'] - row['change'])} to {text.score(row['quality'])}"
+    moves = "lowers" if sign > 0 else "raises"
+    return f"{said} {moves} {quality.name} from {ends} ({n}).", f"Of {row['stack']}. {advice}."
+
+
+def _way(rewrite: str) -> str:
+    """Say what a rewrite does to a query."""
+    return {"hygiene": "cleaning spaces and signs", "rules": "cutting small talk"}.get(
+        rewrite, f"rewriting by {rewrite}"
+    )
 
 
 def _advice(won: Row | None, row: Row, sign: int) -> str:
@@ -65,30 +73,32 @@ def _advice(won: Row | None, row: Row, sign: int) -> str:
     share = won["won"] / -row["change"]
     if least is not None and sign * least > 0 and share >= _HALF:
         return f"Rewrite queries by {won['rewrite']}, which recovers {text.percent(share)} of it"
+    way = _way(won["rewrite"])
+    way = f"{way[:1].upper()}{way[1:]}"
     then = "choose by Robust quality" if ":" in won["rewrite"] else "try a rewrite by a chat model"
     if least is not None and sign * least > 0:
-        return f"Cleaning up the text ({won['rewrite']}) recovers only {text.percent(share)}: {then}"
-    return f"Cleaning up the text ({won['rewrite']}) did not help: {then}"
+        return f"{way} recovers only {text.percent(share)}: {then}"
+    return f"{way} did not help: {then}"
 
 
 def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
-    """Return loss, recovery, ranking overlap, and whether stacks keep their order."""
+    """Return loss, recovery, ranking overlap, and whether stacks (five or more) keep their order."""
     row = hardest(table, quality)
     if row is None:
         return []
-    cards = [(row["perturb"].capitalize(), text.signed(row["change"]), _interval(row, "change"))]
+    said = in_words(row["perturb"])
+    cards = [(f"{said[:1].upper()}{said[1:]}", text.signed(row["change"]), _interval(row, "change"))]
     won = best_rewrite(table, row, quality)
     if won is not None:
-        by = "rewriting" if ":" in won["rewrite"] else "cleaning"
-        cards.append(
-            (f"Recovered by {by} ({won['rewrite']})", text.signed(won["won"]), _interval(won, "won"))
-        )
+        cards.append((f"Recovered by {_way(won['rewrite'])}", text.signed(won["won"]), _interval(won, "won")))
     if row["overlap"] is not None:
-        cards.append((f"Top-{quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}"))
+        cards.append(
+            (f"Share of the top {quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}")
+        )
     kept = orders(table, higher_is_better=quality.higher_is_better)
-    kept = kept.filter(rewrite=NONE, perturb=row["perturb"]).drop_nulls("tau")
-    for tau, top, stacks in kept.select("tau", "top", "stacks").iter_rows():
-        said = f"Kendall's tau-b of {stacks} stacks against clean queries; AP {top:.2f}"
+    kept = kept.filter(pl.col("stacks") >= _ORDERED, rewrite=NONE, perturb=row["perturb"]).drop_nulls("tau")
+    for tau, stacks in kept.select("tau", "stacks").iter_rows():
+        said = f"Kendall's tau-b of {stacks} stacks against clean queries"
         cards.append(("Order of the stacks", f"τ {tau:.2f}", said))
     return cards
 
@@ -140,4 +150,4 @@ def _line(rows: pl.DataFrame, rewrite: str, number: int, quality: Quality) -> th
 
 def names(perturbs: Sequence[str]) -> list[str]:
     """Return perturbations in human-readable form."""
-    return [perturb or ASKED_CLEAN for perturb in perturbs]
+    return [in_words(perturb) or ASKED_CLEAN for perturb in perturbs]

@@ -93,7 +93,7 @@ def in_questions(view: View) -> Blocks:
     yield Table(rows, ASKED)
 
 
-@section("noise", "How much quality do typing errors and chat style cost?", perturbed)
+@section("noise", "How much quality do small talk and typing errors cost?", perturbed)
 def by_noise(view: View, ask: Ask) -> Blocks:
     """Yield the cost of perturbed queries, and what rewriting recovers."""
     runs, table = noise_effects(view)
@@ -222,9 +222,9 @@ ASKED = cols.Rows(
     cols.score("quality", help="Of the questions with other names."),
     "change change_low change_high d_change",
     more=(
-        cols.signed("d_low", "D_name low, %", "Lower end of its 95 % interval.", digits=1),
-        cols.signed("d_high", "D_name high, %", "Upper end of its 95 % interval.", digits=1),
-        cols.score("d_name", "D_name as they are"),
+        cols.signed("d_low", "lead low, %", "Lower end of its 95 % interval.", digits=1),
+        cols.signed("d_high", "lead high, %", "Upper end of its 95 % interval.", digits=1),
+        cols.score("d_name", "lead as they are"),
         "rewrite",
         cols.count("n", help="Questions that name something."),
         "d_n",
@@ -234,7 +234,7 @@ ASKED = cols.Rows(
 EMBEDDER = cols.text("label", "embedder", width=170)
 RANKING = cols.Rows(
     "names_ranking",
-    cols.count("rank", help="By D_name, largest first."),
+    cols.count("rank", help="By the lead of the right name, largest first."),
     EMBEDDER,
     "basis name_topic_ratio d_name",
     more=(

@@ -281,22 +281,44 @@ def agreed(overall: Agreement) -> str:
     return f"{said}: Krippendorff's alpha (ordinal) {value}{ends}, n = {overall.n:,}."
 
 
+def heading(pairs: pl.DataFrame, overall: Agreement, met: pl.DataFrame) -> str:
+    """Say on how many passages two judges give the same grade, and who is stricter; of more judges, `agreed`.
+
+    The second is called stricter or milder where a sign test of its differing grades is significant.
+    """
+    if pairs.height != 1 or not overall.n:
+        return agreed(overall)
+    lower, higher = _leans(met)
+    leans = abs(lower - higher) > _SIGNIFICANT * (lower + higher) ** 0.5
+    second = f"; the second is {'stricter' if lower > higher else 'milder'}" if leans else ""
+    return f"Two judges grade {text.percent(pairs['same'][0])} of {overall.n:,} passages alike{second}."
+
+
+_SIGNIFICANT = 1.96  # Normal quantile of a two-sided test at 5 %
+
+
+def _leans(met: pl.DataFrame) -> tuple[int, int]:
+    """Return how many passages the second judge of `met` grades lower and higher than the first."""
+    lower, higher = pl.col("other_grade") < pl.col("grade"), pl.col("other_grade") > pl.col("grade")
+    return tuple(int(met.filter(apart)["passages"].sum()) for apart in (lower, higher))  # type: ignore[return-value]
+
+
 def alike(pairs: pl.DataFrame, overall: Agreement) -> str:
-    """State how often two judges give the same grade; takes `agreement`."""
-    same = pairs["same"].mean() if pairs.height else None
+    """State how well two judges agree, or how often more of them give the same grade; takes `agreement`."""
+    if not overall.n:
+        return ""
+    of = f"passages of {text.count(overall.queries, 'query')}."
+    if pairs.height == 1:
+        return f"{agreed(overall)[:-1]}; {of}"
+    same = pairs["same"].mean()
     often = "" if same is None else f"The same grade for {text.percent(float(same))} of what both judged; "  # type: ignore[arg-type]
-    return f"{often}passages of {text.count(overall.queries, 'query')}." if overall.n else ""
+    return f"{often}{of}"
 
 
 def leaning(met: pl.DataFrame, other: str) -> str:
     """Say how often another judge grades lower and higher than the first, or "" if never; takes `met`."""
-    apart = met.select(
-        lower=pl.col("passages").filter(pl.col("other_grade") < pl.col("grade")).sum(),
-        higher=pl.col("passages").filter(pl.col("other_grade") > pl.col("grade")).sum(),
-    ).row(0, named=True)
-    if not any(apart.values()):
-        return ""
-    return f"{other} grades {apart['lower']:,} lower and {apart['higher']:,} higher."
+    lower, higher = _leans(met)
+    return f"The second, {other}, grades {lower:,} lower and {higher:,} higher." if lower or higher else ""
 
 
 RELIABLE, TENTATIVE = 0.8, 0.667
@@ -308,9 +330,9 @@ def verdict(alpha: float, low: float | None) -> str:
     if np.isnan(alpha):
         return "Agreement unknown"
     if (alpha if low is None else low) >= RELIABLE:
-        return "The judges agree, so either counts"
+        return "The grades are reliable"
     if alpha >= TENTATIVE:
-        return "The judges agree enough for tentative conclusions"
+        return "The grades allow tentative conclusions only"
     return "The judges do not agree enough to rely on"
 
 

@@ -155,7 +155,8 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
     places = judges.rows_first(judged, *(judged.names.index(row[side]) for side in ("first", "second")))
     met = judges.met(judged, *places)
     leaning = judges.leaning(met, judged.names[places[1]])
-    yield Answer(judges.agreed(overall), f"{judges.alike(pairs, overall)} {leaning}".strip(), caveats=caveats)
+    said = judges.heading(pairs, overall, met)
+    yield Answer(said, f"{judges.alike(pairs, overall)} {leaning}".strip(), caveats=caveats)
     yield Chart(charts.pair_figure(judged, *places), "judges", f"Grades of {label}, met with one another")
     yield Text(judges.met_words(*(judged.names[place] for place in places)), "caption")
     yield Table(judges.met_shown(met), MET, whole=met)
@@ -216,7 +217,8 @@ def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality:
         if overturned:
             return f"{gaps} and could change the choice {sample}."
         if not table["hole"].max():
-            return f"Every passage in the Top-{quality.k} is judged {sample}."
+            stacks = text.count(table["hole"].count(), "stack")
+            return f"Every passage in the Top-{quality.k} of {stacks} is judged {sample}."
         return f"{gaps}, yet the choice would stand {sample}."
     return f"{_judgements(judged)} carry the scores here."
 
@@ -245,7 +247,8 @@ def caveats(judged: Judged) -> dict[str, str]:
         ("fallback weights", int(judged.queries["fallback"].sum()),
          "query has no passage of grade 5, so that RA-nWG uses its fallback weights.",
          "queries have no passage of grade 5, so that RA-nWG uses its fallback weights."),
-        ("copies graded apart", judged.apart.height, "time, copies of one passage were graded differently.",
+        ("copies with unequal grades", judged.apart.height,
+         "time, copies of one passage were graded differently.",
          "times, copies of one passage were graded differently."),
         ("other golden sets", judged.disagreements.height, "judgement differs from another golden set.",
          "judgements differ from another golden set."),

@@ -303,15 +303,15 @@ def index_loss(view: View, ask: Ask) -> Blocks:
     marked = passing(rows, bearable, higher_is_better=higher, reasons=beyond(view))
     by_kind = kinds(marked)
     cutoff = view.quality.k
-    said = answer(by_kind, view.quality.name, bearable)
-    yield Answer(said, f"Tested at {everywhere(rows, cutoff)}.", caveats={"how to read": HOW})
+    said = answer(by_kind, view.quality.name)
+    sure = f"the worse end of the 95 % interval loses at most {bearable:g} %"
+    yield Answer(said, f"Safe: {sure}, {everywhere(rows, cutoff)}.", caveats={"how to read": HOW})
     yield Cards(
         [
             (
                 row["index"],
                 f"{row['percent']:.1f} % of flat",
-                f"{row['passing']} of {row['stacks']} surely ≥ {100 - bearable:g} %; "
-                f"{asked(marked.filter(index=row['index']))}",
+                f"{_safe(row['passing'], row['stacks'])}; {asked(marked.filter(index=row['index']))}",
             )
             for row in by_kind.head(4).iter_rows(named=True)
         ]
@@ -338,14 +338,18 @@ def kinds(marked: pl.DataFrame) -> pl.DataFrame:
     return grouped.sort("percent", "index", descending=[True, False])
 
 
-def answer(by_kind: pl.DataFrame, quality: str, bearable: float) -> str:
+def answer(by_kind: pl.DataFrame, quality: str) -> str:
     """Say which kinds keep most of flat's quality, and how many stacks are safe."""
     kept = [f"{percent:.1f} %" for percent in by_kind["percent"]]
     best = by_kind["index"].to_list()[: kept.count(kept[0])]
     who = f"{best[0]} keeps" if len(best) == 1 else f"{' and '.join(best[:2])} keep"
     safe, every = (int(by_kind[name].head(len(best)).sum()) for name in ("passing", "stacks"))
-    which = {0: "none ", every: ""}.get(safe, f"{safe} of {every} ")
-    return f"{who} {kept[0]} of the flat index's {quality}, {which}surely ≥ {100 - bearable:g} %."
+    return f"{who} {kept[0]} of the flat index's {quality}: {_safe(safe, every)}."
+
+
+def _safe(safe: int, every: int) -> str:
+    """Say how many of some settings are safe."""
+    return {0: "not safe", every: "safe"}.get(safe, f"{safe} of {every} safe")
 
 
 APART = 1.1  # Ratio of two latencies below which they are drawn as equal: noise of timing
@@ -382,7 +386,7 @@ def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:
             )
         )
     across = "latency (ms)" if timed else "one mark per stack"
-    drawn = theme.figure(traces, x=across, y="% of flat", height=340)
+    drawn = theme.figure(traces, x=across, y="% of flat", height=240)
     drawn.add_hline(y=100 - bearable, line={"dash": "dot", "width": 1, "color": theme.NEUTRAL})
     return drawn.update_xaxes(showticklabels=timed)
 
@@ -404,7 +408,12 @@ SHOWN = cols.Rows(
     cols.points("high", "high", "95 % paired bootstrap interval over queries."),
     cols.points("low_30", "low @30", "Of the interval at cutoff 30; empty = not ranked so far."),
     cols.share("pct_proc", "%PROC", "Of what its own candidates at this K allow."),
-    cols.text("passes", "acceptable", "Surely: at the worse end of the interval, at every cutoff.", width=70),
+    cols.text(
+        "passes",
+        "safe by the 95 % interval",
+        "Its worse end loses no more than acceptable, at every cutoff.",
+        width=160,
+    ),
     cols.text(
         "taken",
         "recommended",

@@ -18,7 +18,7 @@ from core.views.blocks import Answer, Block, Blocks, Table, Way
 from core.views.words.made_up import folded, nothing
 
 NO_CURVE = "No answer here says from how many passages it comes."
-MADE_UP = "No real answers yet: those folded below are made up."
+MADE_UP = "No real reader has run yet; the answers below are samples."
 VOICES = "Judges: the mean of all of them; people's grades are never mixed with theirs."
 SENT = cols.count("k")
 POINT: cols.Columns = ("sent", SENT, cols.points("value", "score", "Points 0 to 100."), "low high queries")

@@ -40,6 +40,9 @@ def sentence(routable: Routable, rows: pl.DataFrame, quality: Quality) -> str:
     target = f"to {labels[-1]}" if len(labels) == 2 and len(labels[-1]) <= _SHORT else "to the slower stack"
     if routed["beyond"]:
         return f"{BEYOND}: sending {share} {target} is {routed['beyond']}."
+    if routed["over_high"] is not None and routed["over_high"] < 0:
+        ours, best = text.score(routed["quality"]), text.score(top["quality"])
+        return f"Not worth it: the router ({ours}) loses to always the best stack ({best})."
     verdict, why = _verdict(routed, top)
     return f"{verdict}: sending {share} {target} {why}."
 

@@ -13,7 +13,7 @@ TO_SCORE = "Have a reader answer from stored runs (`readers run SPEC`), or impor
 def folded(view: View, why: str, *blocks: Block) -> Blocks:
     """Yield that all answers are made up, links to real ones, and what the made-up ones give in a fold."""
     yield from nothing(view, why)
-    yield Fold("Made-up answers", blocks)
+    yield Fold("Sample answers, made up", blocks)
 
 
 def nothing(view: View, why: str = NO_SCORES) -> Blocks:

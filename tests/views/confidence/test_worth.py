@@ -99,6 +99,8 @@ def test_the_chart_shows_how_often_the_choice_changes_and_the_money():
     assert [list(trace.y) for trace in drawn.data] == [rows["flip"][1:].to_list()]
     assert drawn.layout.shapes[0].x0 == 25
     assert not charts.plan_chart(rows, None).layout.shapes
+    better = charts.plan_chart(rows, None, (40, 0.03), 0.01).data[1]
+    assert (better.name, *better.x, *better.y) == ("one better by 0.01 or more", 40, 0.03)
 
 
 def test_rivals_are_the_stacks_that_some_world_chooses():

@@ -96,9 +96,7 @@ def test_what_the_page_says(store: Store):
     assert names.answer(rows, "fr") == (names.NOTHING, "")
     assert names.cards(rows, "fr") == []
     shown = {label: value for label, value, _ in names.cards(rows, "en")}
-    assert float(shown["Effect of the name, D_name"].replace("−", "-")) == pytest.approx(
-        lead["d_name"], abs=5e-4
-    )
+    assert float(shown["Lead of the right name"].replace("−", "-")) == pytest.approx(lead["d_name"], abs=5e-4)
     assert len(shown) <= 4
     assert names.checked(checked)["result"].to_list() == ["✓ passed", "✓ passed"]
     drawn = {trace.name: trace for trace in names.chart(rows, "en").data}
@@ -123,7 +121,7 @@ def test_names_of_ones_own_stay_apart(store: Store, tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [(-40.0, "loses 40 % of the name's effect"), (3.0, "does not pass"), (-0.0, "does not pass")],
+    [(-40.0, "keeps 60 % of its lead"), (3.0, "take nothing"), (-0.0, "take nothing"), (-120.0, "keeps 0 %")],
 )
 def test_a_margin_that_grows_is_not_said_to_be_taken(store: Store, change: float, said: str):
     rows = names.both(names.figures(store.read())[0])

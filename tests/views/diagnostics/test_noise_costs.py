@@ -50,7 +50,10 @@ CLEAN, NOISY = ("a", "none", "", 0.6, None, None), ("a", "none", "noise 4", 0.4,
         ),
         (rows(CLEAN, NOISY), 'rewrite = ["rules", "chat:MODEL"]'),
         (rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.55, None, 0.15)), "Rewrite queries by rules"),
-        (rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.42, None, 0.02)), "recovers only 10.0 %"),
+        (
+            rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.42, None, 0.02)),
+            "lowers RA-nWG@10 from 0.600 to 0.400 (n = 50). Of a. Cutting small talk recovers only 10.0 %",
+        ),
         (rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.4, None, 0.0)), "by a chat model"),
         (rows(CLEAN, NOISY, ("a", "chat:m", "noise 4", 0.42, None, 0.02)), ": choose by Robust quality"),
     ],
@@ -76,7 +79,7 @@ def test_equal_lines_are_drawn_once_and_stacks_share_their_scale():
     figure = chart(rows(CLEAN, NOISY, *same), QUALITY)
     assert figure is not None
     assert [trace.name for trace in figure.data] == ["rewrite: none"]
-    assert list(figure.data[0].x) == ["as they are", "noise 4"]
+    assert list(figure.data[0].x) == ["as they are", "small talk (noise 4)"]
     assert chart(rows(), QUALITY) is None
     other = ("b", "none", "", 0.6, None, None), ("b", "none", "names mask", 0.1, LOST, None)
     assert chart(rows(*other), QUALITY) is None, "other names are another section's"

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError, UnknownNameError
+from core.stats.judges import Agreement
 from core.store import Store
 from core.views.golden import charts, judges
 from core.views.golden.judges import POLICIES, judged, merge, write_merged
@@ -178,7 +179,7 @@ def test_judges_without_a_passage_in_common(tmp_path: Path):
 @pytest.mark.parametrize(
     ("value", "low", "verdict"),
     [
-        (0.93, 0.9, "so either counts"),
+        (0.93, 0.9, "are reliable"),
         (0.9, 0.5, "tentative"),  # too few passages to be sure
         (0.7, None, "tentative"),
         (0.5, 0.4, "do not agree enough"),
@@ -192,5 +193,11 @@ def test_what_an_agreement_is_good_for(value: float, low: float | None, verdict:
 def test_which_way_a_second_judge_leans_is_said():
     """A high agreement hides that one judge is stricter throughout, so both counts stand beside it."""
     met = pl.DataFrame({"grade": [2, 2, 3], "other_grade": [1, 2, 5], "passages": [4, 9, 1]})
-    assert judges.leaning(met, "second") == "second grades 4 lower and 1 higher."
+    assert judges.leaning(met, "b") == "The second, b, grades 4 lower and 1 higher."
     assert judges.leaning(met.filter(pl.col("grade") == pl.col("other_grade")), "second") == ""
+    pairs, overall = pl.DataFrame({"same": [9 / 14]}), Agreement(0.9, 0.8, 0.95, 14, 3)
+    said = "Two judges grade 64.3 % of 14 passages alike"
+    assert judges.heading(pairs, overall, met) == f"{said}."  # 4 to 1 may be chance
+    strict = met.with_columns(passages=pl.Series([10, 9, 1]))
+    assert judges.heading(pairs, overall, strict) == f"{said}; the second is stricter."
+    assert judges.heading(pl.concat([pairs, pairs]), overall, met) == judges.agreed(overall)
