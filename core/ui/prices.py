@@ -126,7 +126,7 @@ def _price(book: Price, begin: Price) -> float:
     for name, factor, means in (("×½", 0.5, "Half"), ("×2", 2.0, "Twice")):
         about = label(f"{means} of the price of {book.item}")
         row.button(name, key=f"{key}{name}", on_click=_scale, args=(key, factor), help=about)
-    row.caption(f"book: {book.price:.6g}")
+    row.caption(f"price book: {book.price:.6g}")
     return value
 
 

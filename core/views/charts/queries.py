@@ -95,7 +95,7 @@ def _parts(drawn: pl.DataFrame) -> list[_Part]:
     blue, red = theme.OKABE_ITO[0], theme.OKABE_ITO[5]
     return [
         ("bar", "at least half of PROC", score, ~weak & (score > 0), blue, ""),
-        ("bar", "less than half", score, weak & (score > 0), red, "/"),
+        ("bar", "less than half of PROC", score, weak & (score > 0), red, "/"),
         ("scatter", "scores 0", zero, score == 0, red, "x-thin"),
         ("scatter", "best order of its pool (PROC)", best, ~np.isnan(best), theme.NEUTRAL, "line-ew"),
     ]

@@ -174,10 +174,11 @@ def recorded_answer(rows: pl.DataFrame, name: str, said: CostUnit) -> str:
 
 
 def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
-    """Say which inputs come from a stack, how each is known, and which were typed."""
+    """Say which inputs come from a stack, how each is known, and which are usual or typed."""
     if start is None:
-        return "All amounts are typed."
-    amounts = start.amounts
+        return "All amounts are defaults or your own values."
+    unread = {"candidates"} if asked.get("reranker") == NONE else set()
+    amounts = {field: amount for field, amount in start.amounts.items() if field not in unread}
     kept = [field for field in FILLED if field in amounts and amounts[field].value == asked[field]]
     taken = [f"{_named(field, asked[field])} ({amounts[field].basis})" for field in kept]
     other = [
@@ -192,7 +193,7 @@ def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
         sentences.append("What it sent to its reranker is not recorded, so K × tokens is an assumption.")
     if start.left_out:
         sentences.append(f"Not taken over, as no input stands for it: {'; '.join(start.left_out)}.")
-    return " ".join([*sentences, "The rest was typed in."])
+    return " ".join([*sentences, "The rest are defaults or your own values."])
 
 
 def _named(field: str, value: float | str) -> str:

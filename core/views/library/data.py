@@ -16,7 +16,7 @@ import polars as pl
 from core.analysis.export import batch_of
 from core.exporters import FORMATS, Written, write
 from core.paths import PUBLISHED
-from core.records import BASES
+from core.records import BASES, Origin
 from core.store import Kind, Snapshot, Store
 from core.views import text
 
@@ -172,7 +172,8 @@ def answer(snapshot: Snapshot) -> tuple[str, str]:
     """Return the store's contents; then its origin, its revision, and what could be restored."""
     held = snapshot.runs()
     by_origin = held.group_by("origin").len().sort("len", "origin", descending=[True, False])
-    origins = [f"{count:,} {BASES.get(origin, origin)}" for origin, count in by_origin.iter_rows()]
+    said = {**BASES, Origin.PUBLISHED.value: "from papers"}
+    origins = [f"{count:,} {said.get(origin, origin)}" for origin, count in by_origin.iter_rows()]
     where = held["collection_id"].n_unique()
     kinds = (
         text.count(snapshot.golden_sets().height, "golden set"),

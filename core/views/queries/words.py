@@ -151,7 +151,7 @@ def card(row: Mapping[str, Any], *, against: bool) -> str:
     if row.get("weight") is not None:
         parts.append(f"weight {row['weight']:.3f}")
     if row.get("points") is not None:
-        parts.append(f"score {row['points']:.4g}")
+        parts.append(f"retriever's value {row['points']:.4g}")
     if row.get("reason"):
         parts.append(f"rated so because: {row['reason']}")
     return " · ".join([*parts, row["source"] or row["passage_id"]])

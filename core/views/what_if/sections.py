@@ -59,7 +59,7 @@ ABOUT_THRESHOLDS = (
 def scenarios(view: View, ask: Ask) -> Blocks:
     """Yield the choices of the paper's, the product's and custom scenarios."""
     line = ask.text(
-        "Your own scenarios; the link carries them",
+        "Your scenarios, saved in the link",
         OWN,
         unsaid="Launch: quality, sla_ms 500, budget 2.5per1k; Cheap: cost, min_quality 0.7",
         about=ABOUT_SCENARIOS,
@@ -110,7 +110,7 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
     """Yield what each of several latency targets leaves and selects."""
     targets = read_targets("", view.table, view.constraints)
     line = ask.text(
-        "Targets (ms)",
+        "Targets (ms), in place of the SLA",
         "slas",
         unsaid=", ".join(f"{target:g}" for target in targets),
         about="Numbers between commas. Budget and floor hold; the SLA does not.",

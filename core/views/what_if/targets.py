@@ -131,7 +131,13 @@ def panels(table: pl.DataFrame, conditions: Sequence[Conditioned], quality: Qual
                 factor,
                 opacity=theme.DIMMED,
             ),
-            _marks("within the limits", marks.filter("feasible"), theme.OKABE_ITO[4], factor, opacity=0.9),
+            _marks(
+                "within the target and your other limits",
+                marks.filter("feasible"),
+                theme.OKABE_ITO[4],
+                factor,
+                opacity=0.9,
+            ),
             theme.scatter("frontier", x, y, mode="lines", line=steps, hoverinfo="skip"),
             _marks("chosen", ring, theme.ACCENT, factor, **outline),
         ]

@@ -35,7 +35,7 @@ def test_the_runs_with_origin_and_n(store: Store):
     assert data.runs(store.read(), removed=True).is_empty()
     sentence, more = data.answer(store.read())
     assert sentence.startswith("The store holds 3 runs in 1 workspace: ")
-    assert sentence.endswith(": 1 imported, 1 published, 1 measured.")
+    assert sentence.endswith(": 1 imported, 1 from papers, 1 measured.")
     assert more.startswith("1 golden set; 1 collection; revision ")
 
 

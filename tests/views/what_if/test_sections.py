@@ -197,7 +197,12 @@ def test_every_target_has_its_row_and_its_panel():
     assert list(of["frontier", "y2"].x) == [0.2, 0.6, 1.0]
     assert ("chosen", "y") not in of
     legend = [trace.name for trace in drawn.data if trace.showlegend]
-    assert sorted(legend) == ["breaks a limit", "chosen", "frontier", "within the limits"]
+    assert sorted(legend) == [
+        "breaks a limit",
+        "chosen",
+        "frontier",
+        "within the target and your other limits",
+    ]
     assert drawn.layout.annotations[0].text == "≤ 50.0 ms: 0 stacks"
     ranges = {tuple(drawn.layout[f"xaxis{place}"].range) for place in ("", 2, 3)}
     assert len(ranges) == 1
