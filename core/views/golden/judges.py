@@ -309,7 +309,7 @@ def alike(pairs: pl.DataFrame, overall: Agreement) -> str:
         return ""
     of = f"passages of {text.count(overall.queries, 'query')}."
     if pairs.height == 1:
-        return f"{agreed(overall)[:-1]}; {of}"
+        return f"{agreed(overall)} Both judged {of}"
     same = pairs["same"].mean()
     often = "" if same is None else f"The same grade for {text.percent(float(same))} of what both judged; "  # type: ignore[arg-type]
     return f"{often}{of}"
