@@ -187,7 +187,8 @@ def test_provenance_tells_taken_changed_and_typed_apart():
         "From mine: reranker rerank-2.5 (measured), tokens per candidate 515 (measured). "
         "Changed since: candidate depth (there 100, from its specification). "
         "What it sent to its reranker is not recorded, so K × tokens is an assumption. "
-        "Not taken over, as no input stands for it: total: requests of x. The rest are defaults or your own values."
+        "Not taken over, as no input stands for it: total: requests of x. "
+        "The rest are defaults or your own values."
     )
     bare = Start("mine", {"candidates": Amount(50, "from its specification")}, (), assumed=False)
     said = words.provenance(bare, values | {"reranker": NONE})
