@@ -83,6 +83,7 @@ def summary(data: Data, view: View) -> list[str]:
     if own is not None and second is not None:
         firm = f"The first is {good_enough(view.decision)} with {_chance(own)} probability, the second with "
         firm += f"{_chance(second)}."
+    firm += _new(data["trade"]["chosen"], data["trade"]["other"], "of the first, {} of the second")
     return [
         f"{data['answer']['title']}. With the first, {worth}.",
         " ".join(
@@ -177,9 +178,19 @@ def _sure(data: Data, view: View) -> str:
     if chance is None:
         return f"How sure this is, is unknown; {first.what if first else 'nothing close by'} could change it."
     sure = f"It is {good_enough(view.decision)} with {_chance(chance)} probability"
+    new = _new(data["chosen"], data.get("runner_up"), "of it, {} of the runner-up")
     if data["objection"]:
-        return f"{sure}. {data['objection']}"
-    return f"{sure}; {first.what if first else 'nothing close by'} could change it."
+        return f"{sure}. {data['objection']}{new}"
+    return f"{sure}; {first.what if first else 'nothing close by'} could change it.{new}"
+
+
+def _new(own: Data, other: Data | None, whose: str) -> str:
+    """Say what is expected of two stacks on new queries, or return "" if that is unknown of one."""
+    expected = [(row or {}).get("expected_quality") for row in (own, other)]
+    if None in expected:
+        return ""
+    first, second = map(text.score, expected)
+    return f" On new queries {first} is expected {whose.format(second)}."
 
 
 def _chance(share: float) -> str:
