@@ -247,7 +247,7 @@ def _one_stack(view: View, ask: Ask, grid: Grid) -> Blocks:
     yield Chart(charts.one_stack(grid, run_id or grid.leader), "one_stack", "Score and rank of one stack")
 
 
-@section("worth measuring more", "Is it worth testing more queries or judging more passages first?")
+@section("worth measuring more", "Is it worth measuring more before shipping?")
 def worth_measuring_more(view: View, ask: Ask) -> Blocks:
     """Yield the effect of more queries, judgements, timings and stacks on the choice, and their cost."""
     counted = data.chances(view, view.constraints, view.rule)

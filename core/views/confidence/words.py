@@ -193,7 +193,7 @@ def excluded_words(excluded: pl.DataFrame) -> str:
 
 def front_card(front: Front) -> Card:
     """Return the card of the frontier's size, with its knee."""
-    bend = f"; best value (knee): {front.knee}" if front.knee else ""
+    bend = f"; it bends at (knee) {front.knee}" if front.knee else ""
     return "On the frontier", f"{front.size:,}", f"no other is as good on all axes and better on one{bend}"
 
 

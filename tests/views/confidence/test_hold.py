@@ -191,4 +191,4 @@ def test_the_frontier_in_numbers_keeps_its_corner_under_limits():
     assert hold.front(stacks(2), decide(stacks(2), Constraints())) is None
     label, size, about = words.front_card(free)
     assert (label, size) == ("On the frontier", "3")
-    assert about.endswith("(knee): little worse")
+    assert about.endswith("it bends at (knee) little worse")
