@@ -94,7 +94,8 @@ def test_a_latency_says_how_it_is_known(columns: dict[str, object], good: bool, 
 def test_holes_make_the_score_a_lower_bound(hole: float, good: bool):
     finding = soundness(row(hole=hole), None, AT_10)[3]
     assert finding.good is good
-    assert "of the Top-10 is unjudged" in finding.sentence
+    assert ("of the Top-10 is unjudged" in finding.sentence) == (hole > 0)
+    assert (finding.sentence == "Every passage of the Top-10 is judged.") == (hole == 0)
 
 
 @pytest.mark.parametrize(
