@@ -9,6 +9,7 @@ import numpy as np
 from core.analysis.judging import waiting
 from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.comparable import MANY_HOLES
+from core.analysis.workspace.noise import about_grades
 from core.analysis.workspace.view import View
 from core.views import text
 from core.views.words.trade import Trade, trade
@@ -99,7 +100,9 @@ def _judge_all(view: View) -> Step | None:
     row, scope = view.decision.chosen, view.scope
     hole = None if row is None or "hole" not in view.table.columns else view.table["hole"][row]
     alone = int(view.decision.feasible.sum()) < 2
-    if hole is None or hole <= MANY_HOLES or alone or one_known(view.snapshot, scope.golden_set_id):
+    if hole is None or hole <= MANY_HOLES or alone or not about_grades(view.quality):
+        return None
+    if one_known(view.snapshot, scope.golden_set_id):
         return None
     return Step(
         f"{JUDGE} its results first", f": nobody judged {text.percent(hole)} of its Top-{view.quality.k}"

@@ -93,11 +93,15 @@ def test_chunks_of_documents_wait_like_passages(tmp_path: Path):
     assert chunks.worth.rows["passage_id"].unique().sort().to_list() == ["u", "v"]
 
 
-def test_a_stack_that_alone_is_cut_its_way_is_judged_first_too(tmp_path: Path):
+def test_a_stack_that_alone_is_cut_its_way_is_judged_first_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     view = cut(tmp_path / "store", "other", "p")
     assert what_next(view) is None
     assert first_step(view).do == "Judge its results first"
     assert "nobody judged 66.7 % of its Top-3" in advice(view)
+    monkeypatch.setattr("core.views.words.advice.about_grades", lambda _: False)
+    assert not first_step(view).do.startswith("Judge"), "where no grade of a passage is in the measure"
 
 
 SURE = "s is within 0.01 of the best in 95.0 % of resamples."
