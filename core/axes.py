@@ -99,6 +99,7 @@ class Key:
         names_method: Whether its value is a table that names a method.
         planned: Whether a plan can find out the candidate pool of a stack that sets it.
         read: Whether anything in a stack reads it, so that its value can change the results.
+        drops: Whether it drops some of the first K passages, so that K changes which are left.
         replay: Why smaller depths cannot be replayed from a run that sets it; "" if they can.
         step: What a running stack needs before the value can change.
     """
@@ -111,6 +112,7 @@ class Key:
     names_method: bool = False
     planned: bool = True
     read: Callable[[Spec], bool] = lambda _: True
+    drops: bool = False
     replay: str = ""
     step: Step = "none"
 
@@ -118,7 +120,7 @@ class Key:
 def _depth_read(spec: Spec) -> bool:
     """Return whether K changes a ranking: something reranks, cuts or answers, or unknown code may read it."""
     plain = spec.get("reranker") == "none" and spec.get("mode") != "own" and spec.keys() <= KEYS.keys()
-    return not plain or any(spec.get(key) for key in ("cut", "dedup", "generator"))
+    return not plain or drops(spec) or bool(spec.get("generator"))
 
 
 KEYS: Mapping[str, Key] = {
@@ -155,15 +157,21 @@ KEYS: Mapping[str, Key] = {
         label=lambda dedup: f"without copies ({settings(dedup, 'threshold')})",
         names_method=True,
         planned=False,
+        drops=True,
         replay="near copies were taken out of its pool, so a smaller pool is not simply its first part",
     ),
     "filtering": Key(
         kind=str, name="filtering", usual="unfiltered", label=_filtering, planned=False, step="rebuild"
     ),
-    "cut": Key(kind=dict, name="cut-off", label=settings, names_method=True, replay=_CUT),
+    "cut": Key(kind=dict, name="cut-off", label=settings, names_method=True, drops=True, replay=_CUT),
     "chunks_sent": Key(kind=int, name="chunks sent", usual="all", label="{} sent".format, replay=_CUT),
 }
 """Every key by name, in the order of a stack's name; stacks of others may set more keys."""
+
+
+def drops(spec: Spec) -> bool:
+    """Return whether a stack drops some of its first K passages."""
+    return any(key.drops and spec.get(name) for name, key in KEYS.items())
 
 
 def as_read(spec: Spec) -> dict[str, Any]:

@@ -165,7 +165,8 @@ def _notice(spot: DeltaGenerator, *, lacks: bool) -> None:
         _warn(spot, shown)
     if not asked:
         return
-    values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
+    of_others = (key for key in asked if not key.startswith("_"))  # which a plug-in's section may ask for
+    values = {key: st.session_state[key] for key in (*SETTINGS, *of_others) if key in st.session_state}
     place, view = find_place(), find_view()
     if place is not None:  # unlisted: a single golden set, data of a page without settings
         values.setdefault("gs", place.scope.golden_set_id or "")

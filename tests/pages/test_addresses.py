@@ -11,6 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from core.number_format import dollars_per_1k
 from core.ui.address.state import SETTINGS, UNMOVED, same, unreadable
+from core.views import added
+from core.views.blocks import Answer, section
 from core.views.link import written
 from core.views.pages import GROUPS
 from core.views.pages import PAGES as PAGES_OF
@@ -208,3 +210,18 @@ def test_another_workspace_leaves_its_settings_out(open_page: OpenPage, demo_sto
     assert asked == {key: ASKED[key] for key in ("jitter", "price")} | {"ws": "python-docs"}
     app.selectbox(key="ws").set_value("clq-paper").run()
     assert app.query_params == ASKED, "limits that were set there come back"
+
+
+@section("slowest", "Which stacks take long?")
+def slowest(view, ask):
+    yield Answer(f"{ask.number('Latency at least (ms)', 'acme_ms', 0.0, 0.0):g} ms or more.")
+
+
+@pytest.mark.parametrize(("text", "answered"), [("5", "5 ms or more."), ("much", "0 ms or more.")])
+def test_an_address_may_answer_what_a_plug_in_asks(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch, text: str, answered: str
+):
+    monkeypatch.setattr(added, "added", lambda page: (slowest,) if page == "latency" else ())
+    app = open_page(demo_store, "latency/slowest", acme_ms=text)
+    assert unescaped(app.title[0].value) == answered
+    assert ["acme_ms" in unescaped(said.value) for said in app.warning] == [True] * (text == "much")

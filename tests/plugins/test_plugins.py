@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from core.paths import ROOT
+from tests.documents import blocks
 from tests.plugins.packages import clq, installed
 
 MEASURE = '''
@@ -133,3 +137,23 @@ def test_what_is_broken_is_left_out_with_the_reason(tmp_path: Path):
     assert not {key: found[key] for key, words in PROBLEMS.items() if words not in found[key]}
     without = json.loads(clq(tmp_path / "packages", "plugins", "--format", "json", CLQ_PLUGINS="off"))
     assert {row["package"] for row in without} == {"built in"}
+
+
+@pytest.mark.slow
+def test_the_packages_of_the_documents_work_as_they_stand_there(demo_store: Path, tmp_path: Path):
+    """Measure, format and section of docs/plugins.md, with the format's class from docs/adding.md."""
+    (about,) = [block.text for block in blocks(ROOT / "docs" / "plugins.md") if block.kind == "ini"]
+    told = tomllib.loads(about)
+    written = [block.text for name in ("plugins", "adding") for block in blocks(ROOT / "docs" / f"{name}.md")]
+    for module in told["tool"]["setuptools"]["py-modules"]:
+        made = rf"^(def {module}\b|class {module.title().replace('_', '')}\b)"
+        (code,) = [text for text in written if re.search(made, text, re.MULTILINE)]
+        installed(tmp_path, module, code, told["project"]["entry-points"] if module == "median_rank" else {})
+    listed = json.loads(clq(tmp_path, "plugins", "--check", "--format", "json"))
+    assert sorted(row["name"] for row in listed if row["package"] != "built in") == [
+        "Median-rank", "latency.slowest", "search-log",
+    ]  # fmt: skip
+    assert not [row for row in listed if row["problem"]]
+    asked = ("page", "latency", "--section", "slowest", "--collection", "python-docs")
+    for least, said in (("0", "is the slowest (n = 64)"), ("9e9", "No stack takes 9e+09 ms or more.")):
+        assert said in clq(tmp_path, "--store", str(demo_store), *asked, "--set", f"slowest_ms={least}")

@@ -79,6 +79,9 @@ def test_why_a_setting_is_not_followed():
     assert deleted == {"gs": "deleted, page Library can restore it"}
     assert problems({"curves": ["a"], "m": ["b"]}, {"k": 10}, later={"m"}) == {"curves": "not asked here"}
     assert problems({"x" * 99: ["a"]}, {}) == {"x" * 99: "unknown"}
+    asked = {"acme_ms": ["5"]}  # A choice of a plug-in's section
+    assert problems(asked, {"acme_ms": 5.0}) == {}
+    assert problems(asked, {"acme_ms": 6.0}) == {"acme_ms": "does not exist here"}
 
 
 def test_a_line_names_forty_settings_and_is_short():

@@ -19,7 +19,7 @@ from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence, furthest
 from core.analysis.workspace.view import View
-from core.axes import KEYS, NEAR_COPIES, Spec, qualities
+from core.axes import KEYS, Spec, drops, qualities
 from core.decide.axes import Floats
 from core.decide.held_out import FOLDS, best_row, held_out
 from core.decide.switching import Gain, gains
@@ -146,7 +146,7 @@ def _legs(view: View) -> dict[str, list[dict[str, Any]]]:
     deep = [(row, deepest.get(row["run_id"], row["run_id"])) for row in rows.iter_rows(named=True)]
     for row, run_id in sorted(deep, key=lambda each: each[0]["run_id"] != each[1]):  # under its own name
         spec, manifest = stored[run_id]
-        whole = spec.get("reranker") == "none" and not any(spec.get(key) for key in ("cut", NEAR_COPIES))
+        whole = spec.get("reranker") == "none" and not drops(spec)
         if whole and spec.get("mode") in found and spec.get("candidates") and spec.keys() <= KEYS.keys():
             corpus = (manifest.get("corpus") or {}).get("indexed")
             leg = {**row, "run_id": run_id, "spec": spec, "corpus": corpus}

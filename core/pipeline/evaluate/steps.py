@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from math import prod
 from typing import Any
 
 from core.axes import QUERY_STAGES
+from core.params import Method
 from core.pipeline.index import ENGINES, is_existing, parted
 from core.pipeline.index.scope import PARTITION, POST, PRE, Way, filter_way, filters_in
 from core.pipeline.own.config import OWN, own_of
@@ -23,6 +25,9 @@ from core.records import JsonMap, Stack, canonical_json, short_hash
 
 NONE = "none"
 CHUNKER = "chunker"
+OF_POOL: Mapping[str, Mapping[str, Method]] = {"dedup": DEDUPS}
+"""Kinds of steps that drop passages of a pool, in this order, with their methods; a kind is a key of
+specifications. A method with an option `look` is given that many times the passages to choose from."""
 FILTERING, FIELDS = "filtering", "fields"
 _OVER_QUERIES: JsonMap = {"method": "rrf", "constant": 60, "depth": 100}
 """Fusion of the rankings of several queries."""
@@ -110,14 +115,23 @@ class Route:
         return self.rerank is not None and self.rerank.params["depth"] != self.depth
 
     @property
+    def drops(self) -> tuple[Step, ...]:
+        """The steps that drop passages of the pool, the last first."""
+        found, step = [], self.pool
+        while step.kind in OF_POOL:
+            found.append(step)
+            step = step.inputs[0]
+        return tuple(found)
+
+    @property
     def source(self) -> Step:
         """The step that ranked the passages from which the pool is taken."""
-        return self.pool.inputs[0] if self.pool.kind == "dedup" else self.pool
+        return self.drops[-1].inputs[0] if self.drops else self.pool
 
     @property
     def ranked(self) -> int:
-        """Number of passages that the source ranks: as many as the pool takes, or searches for copies."""
-        return self.depth if self.source is self.pool else self.depth * _look(self.pool)
+        """Number of passages that the source ranks: as many as the pool takes, or those to drop some of."""
+        return self.depth * prod(map(_look, self.drops))
 
     @property
     def pool_name(self) -> str:
@@ -129,7 +143,7 @@ class Route:
         heads = {"sparse": "bm25", "search": "dense", OWN: OWN}
         head = heads.get(self.source.kind) or f"{fusion['method']}{fusion.get('depth', '')}"
         head = f"queries-{head}" if "over" in self.source.params else head
-        without = "" if self.source is self.pool else f"-{self.pool.params['dedup']['method']}"
+        without = "".join(f"-{step.params[step.kind]['method']}" for step in reversed(self.drops))
         return f"{head}{without}@{self.depth}"
 
     @property
@@ -306,15 +320,15 @@ def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
     if own_of(spec):
         step = own_step(spec, names)
         return step, [step]
-    ranked, steps = _ranked(spec, names)
-    if not spec.get("dedup"):
-        return ranked, steps
-    options = {"dedup": dict(spec["dedup"])}
-    by_vectors = DEDUPS[options["dedup"]["method"]].needs_vectors
-    compared = (vectors_step(spec, names),) if by_vectors else ()
-    corpus = {} if by_vectors else {"corpus": names.corpora[names.chunking(spec)]}
-    dedup = Step("dedup", {**options, **corpus}, (ranked, *compared))
-    return dedup, [*steps, dedup]
+    pool, steps = _ranked(spec, names)
+    for kind, methods in OF_POOL.items():
+        if options := dict(spec.get(kind) or {}):
+            by_vectors = methods[options["method"]].needs_vectors
+            compared = (vectors_step(spec, names),) if by_vectors else ()
+            corpus = {} if by_vectors else {"corpus": names.corpora[names.chunking(spec)]}
+            pool = Step(kind, {kind: options, **corpus}, (pool, *compared))
+            steps = [*steps, pool]
+    return pool, steps
 
 
 def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
@@ -363,7 +377,7 @@ def _filtering(spec: JsonMap) -> dict[str, Any]:
     way = {FILTERING: spec[FILTERING]}
     if filter_way(spec[FILTERING]).kind != POST:
         return way
-    look = int(spec["dedup"]["look"]) if spec.get("dedup") else 1
+    look = prod(int(spec[kind].get("look", 1)) for kind in OF_POOL if spec.get(kind))
     return {**way, "depth": spec.get("fusion", {}).get("depth", int(spec["candidates"]) * look)}
 
 
@@ -385,13 +399,13 @@ def _rerank_depths(
     return depths
 
 
-def _look(dedup: Step) -> int:
-    return int(dedup.params["dedup"]["look"])
+def _look(step: Step) -> int:
+    return int(step.params[step.kind].get("look", 1))
 
 
 def _deepen(depths: dict[Step, int], step: Step, depth: int) -> None:
     depths[step] = max(depths.get(step, 0), depth)
-    if step.kind == "dedup":
+    if step.kind in OF_POOL:
         _deepen(depths, step.inputs[0], depth * _look(step))
     if step.kind == "fuse":
         for leg in step.needs:

@@ -286,10 +286,10 @@ def _problem(
 ) -> str:
     """Return why a setting cannot be followed, or "" if it is, or if another page decides it."""
     setting = SETTINGS.get(key)
-    if setting is None:
+    if setting is None and key not in values:  # else a plug-in's section asks for it
         near = nearest_setting(key, SETTINGS)
         return f"unknown, nearest is {near}" if near else "unknown"
-    if wrong := _unreadable(key, setting, texts):
+    if setting and (wrong := _unreadable(key, setting, texts)):
         return wrong
     if key not in values:
         return "" if key in later else "not asked here"
@@ -298,7 +298,7 @@ def _problem(
         return ""
     if not {*deleted.get(key, ())}.isdisjoint(texts):
         return "deleted, page Library can restore it"
-    out = setting.number and len(texts) == 1 and key != "rev"
+    out = setting is not None and setting.number and len(texts) == 1 and key != "rev"
     return "out of range here" if out else "does not exist here"
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from core.pipeline.demo import grid
+from core.pipeline.evaluate import steps
 from core.pipeline.evaluate.steps import Graph, Identities, Step, graph
+from core.pipeline.ranking.pool import DEDUPS
 from core.records import Stack, canonical_json
 
 NAMES = Identities(
@@ -33,9 +37,9 @@ def test_the_demo_embeds_once_and_searches_every_index_once():
 
 def test_what_is_needed_comes_first():
     made = graph(grid(), NAMES)
-    for steps in (made.steps, made.builds):
-        for at, step in enumerate(steps):
-            assert all(each in steps[:at] for each in step.needs if each.asks == step.asks)
+    for them in (made.steps, made.builds):
+        for at, step in enumerate(them):
+            assert all(each in them[:at] for each in step.needs if each.asks == step.asks)
 
 
 def test_a_fusion_asks_its_legs_for_its_own_depth():
@@ -135,3 +139,28 @@ def test_the_first_step_of_a_model_stays_the_first_whatever_is_left():
     stacks = [{**DENSE, "dim": 4}, {**DENSE, "dim": 8}, {**DENSE, "reranker": "r"}]
     made = routes(*stacks)
     assert {(step.kind, step.params.get("dim")) for step in made.firsts} == {("embed", 4), ("rerank", None)}
+
+
+@pytest.mark.parametrize(
+    ("dropping", "name", "asked"),
+    [
+        ({}, "bm25@10", {"sparse": 10}),
+        ({"dedup": {"method": "exact", "look": 3}}, "bm25-exact@10", {"sparse": 30, "dedup": 10}),
+        ({"again": {"method": "minhash"}}, "bm25-minhash@10", {"sparse": 10, "again": 10}),
+        (
+            {"again": {"method": "minhash", "look": 2}, "dedup": {"method": "exact", "look": 3}},
+            "bm25-exact-minhash@10",
+            {"sparse": 60, "dedup": 20, "again": 10},
+        ),
+    ],
+)
+def test_each_step_that_drops_passages_is_given_as_many_as_it_looks_at(
+    monkeypatch: pytest.MonkeyPatch, dropping: dict[str, object], name: str, asked: dict[str, int]
+):
+    monkeypatch.setattr(steps, "OF_POOL", {"dedup": DEDUPS, "again": DEDUPS})
+    monkeypatch.setattr(steps, "QUERY_STAGES", {**steps.QUERY_STAGES, "again": "again"})
+    made = routes({"mode": "sparse", "sparse": "bm25", "reranker": "none", "candidates": 10, **dropping})
+    (route,) = made.routes
+    assert route.pool_name == name
+    assert route.ranked == asked["sparse"]
+    assert {step.kind: made.depths[step] for step in made.steps} == asked
