@@ -26,6 +26,7 @@ from core.store import Store
 from core.views import text
 from core.views.blocks import Cards, Comparison
 from core.views.what_if.scenarios import YOURS
+from core.views.words.judging import IF_THEY_HOLD
 from tests.oracle.worlds import World, world
 from tests.pipeline import cranfield
 from tests.shared import once
@@ -80,6 +81,7 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
         said = "No clear winner: "
     assert page.sentence.startswith((said, "Too few queries to decide on ", "Nothing to compare "))
     assert bool(decision.data["doubt"]) == (decision.data["verdict"] != "ship")
+    graded(decision, page, json.loads(files[0].read_text()), html)
     heading = page.sentence.removeprefix(said)
     same = heading == page.sentence or heading.startswith(str(stack))
     yield "decision", stack if same else heading, None, cards(page)["Confidence"]
@@ -97,6 +99,7 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
 
     said = Answers(results, folder).decide(collection, asked)
     assert said["ship"] is not None
+    assert said["check_grades"] == decision.data["check_grades"]
     pgs = said["sure"] and said["sure"]["pgs"]
     assert (pgs is None) == (sure is None or sure.pgs is None)
     yield (
@@ -110,6 +113,18 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
     assert gate.holds, gate.findings
     today = next(block for block in gate.blocks if getattr(block, "name", "") == "before_and_after").rows
     yield "gate", today.filter(when="chosen today")["stack"][0], None, None
+
+
+def graded(decision: Decision, page: Page, record: dict, html: str) -> None:
+    """Whether nobody checked the grades is said by heading, record and command alike."""
+    check, title = decision.data["check_grades"], record["answer"]["title"]
+    assert title == page.sentence
+    assert escape(title) in html
+    assert record["check_grades"] == check
+    shipped = decision.data["verdict"] == "ship" and title.startswith("Ship ")
+    assert (IF_THEY_HOLD in title) == bool(check and shipped)
+    for told in (str(page.blocks), html, decision.data["advice"] or check or "", record["answer"]["reason"]):
+        assert check is None or not shipped or check in told
 
 
 def cards(page: Page) -> dict[str, str | None]:

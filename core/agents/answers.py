@@ -65,6 +65,7 @@ class Answers:
         return {
             "answer": untrusted(said.sentence),
             "verdict": data["verdict"],
+            "check_grades": data["check_grades"],
             "notes": [untrusted(words) for words in notes if words],
             "ship": _stack(view, verdict.table, verdict.decision.chosen),
             "runner_up": _stack(view, verdict.table, verdict.decision.runner_up),

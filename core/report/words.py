@@ -36,7 +36,7 @@ from core.report.tables import (
 from core.views import text
 from core.views.decision.tiles import Number, Tile
 from core.views.words.choice import RULE_WORDS
-from core.views.words.judging import check, graded
+from core.views.words.judging import graded
 from core.views.words.near import HEADING, PROMISING, lacking_table, near_table
 
 if TYPE_CHECKING:
@@ -165,9 +165,8 @@ def _ground(data: Data) -> str:
     said = f"{space}: {text.count(len(stacks), 'stack')} compared, {left:,} within the limits."
     if not golden:
         return said
-    return " ".join(
-        filter(None, (said, graded(golden), check(golden["judge"]) and f"{check(golden['judge'])}."))
-    )
+    check = data.get("check_grades")
+    return " ".join(filter(None, (said, graded(golden), check and f"{check}.")))
 
 
 def _share(value: float | None) -> str:

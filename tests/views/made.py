@@ -104,7 +104,7 @@ def asking(
 ) -> View:
     """A workspace of a table made by hand, with the results per query of its rows where they are known."""
     asked = {"quality": AT_10, "latency": Latency(), "book": BOOK, "seed": 1, "rule": rule} | given
-    view = View(snapshot, scope, constraints=limits or Constraints(), given=table, **asked)
+    view = View(snapshot, scope or Scope("made"), constraints=limits or Constraints(), given=table, **asked)
     paired = None if sample is None else Paired(table["run_id"].to_list(), sample.quality)
     believed = None if sample is None else beliefs(sample, seed=view.seed)
     view.__dict__["paired"] = paired

@@ -1,16 +1,18 @@
 """What less machine time saves, and what to check where nobody checked the grades."""
 
+import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from core.analysis.stack_cost import machines_needed
+from core.answers import BY_PEOPLE
 from core.api.workspace import Workspace
 from core.decide.switching import Terms
 from core.store import Store
 from core.views.words.bills import RENTED, rented_words
-from core.views.words.judging import check, check_first
+from core.views.words.judging import check_first, unchecked
 
 BILL = pl.DataFrame({"unit": ["cpu_hour", "cpu_hour", "tokens"], "units_per_query": [5e-5, 2e-5, 90.0]})
 
@@ -29,5 +31,29 @@ def test_a_saving_of_machine_time_is_said_in_machines_where_the_traffic_is_given
         (1e8, "At 100,000,000 queries a month, the second saves 10 machines."),
     ):
         assert rented_words(view.replace(terms=Terms(queries_per_month=queries))) == said
-    assert check_first(view.snapshot, view.scope) == "Check the grades: judge 30 questions by hand"
-    assert check("Ann") == check(None) == ""
+    assert check_first(view) == "Check the grades: judge 30 questions by hand"
+
+
+@pytest.mark.parametrize(
+    ("judge", "manifest", "others", "said"),
+    [
+        ("language models, checked by nobody", {}, (), True),
+        ("a-model", {"policy": "one judge"}, (), True),
+        ("Ann", {"made_by": BY_PEOPLE}, (), False),
+        (None, {}, (), False),
+        ("a-model", {"policy": "one judge"}, ((BY_PEOPLE, 30),), False),
+        ("a-model", {"policy": "one judge"}, ((BY_PEOPLE, 29), ("adding", 30)), True),
+        ("a-model", {"policy": "one judge"}, (("sheet", 31),), False),
+    ],
+)
+def test_grades_of_models_are_unchecked_until_people_judged_enough_questions(
+    judge: str | None, manifest: dict[str, str], others: tuple[tuple[str, int], ...], said: bool
+):
+    rows = [("own", judge, manifest, 150)]
+    rows += [(f"other-{made}", "b", {"made_by": made}, queries) for made, queries in others]
+    sets = pl.DataFrame(
+        [(name, by, json.dumps(how), queries) for name, by, how, queries in rows],
+        schema={"golden_set_id": pl.String, "judge": pl.String, "manifest": pl.String, "queries": pl.Int64},
+        orient="row",
+    )
+    assert unchecked(sets, "own") is said

@@ -99,7 +99,7 @@ def answered(view: View) -> Blocks:
     saved = "" if second_row(view) is None else rented_words(view)
     said = " ".join(filter(None, (words.why(view), saved, words.late_words(view))))
     yield Answer(words.title(view), said, objection(view))
-    if check := check_first(view.snapshot, view.scope):
+    if check := check_first(view):
         yield Way("golden", check, "judge")
     if choice_of.undecided(view.table):
         yield Way("golden", "Judge by hand", "judge")
@@ -121,6 +121,7 @@ def choice(view: View) -> Blocks:
         notes.append(said)
     sentences = [words.sure_words(view.decision, view.sure), *doubts.values()]
     sentences += [*lead, choice_of.decided_by(view.decision), "" if view.sure.ahead else found_again(view)]
+    sentences += [f"{check}."] if (check := check_first(view)) else []
     sentences += [view.decision.note, noise_said(view), BAR if view.sure.pgs is not None else ""]
     sentences = list(filter(None, (*sentences, words.margin(view.sure, draws(view)))))
 

@@ -19,6 +19,7 @@ from core.stats.intervals import CLUSTERS
 from core.views import text
 from core.views.words.advice import NOTHING, advice, first_step, objection
 from core.views.words.choice import ALL_AXES, all_unknown, limits, quality_notes, undecided
+from core.views.words.judging import IF_THEY_HOLD, check_first
 from core.views.words.late import by_p95, slow
 from core.views.words.lead import lead
 from core.views.words.near import gain_words
@@ -93,7 +94,8 @@ def answer(asked: View) -> Answer:
     parts = [lacking(table, decision) or meet, sure_words(decision, sure), took(table, decision)]
     traded = asked.once(trade)
     parts += [*lead_words(asked), traded.sentence if traded else "", decision.note]
-    parts += [offer_words(table, sure, quality, asked.dropped)]
+    check = check_first(asked)
+    parts += [offer_words(table, sure, quality, asked.dropped), check and f"{check}."]
     return Answer(sentence, " ".join(filter(None, parts)), warning)
 
 
@@ -222,7 +224,7 @@ def _chosen(asked: View, name: str, within: str) -> str:
             return f"No clear winner{within}: {name}, or {rather.stack} for {rather.tenth}"
         said = verdict(asked)
         return f"{said[:1].upper()}{said[1:]}{within}: {name}; {against}"
-    return f"Ship {name}{within}"
+    return f"Ship {name}{within}{f', {IF_THEY_HOLD}' if check_first(asked) else ''}"
 
 
 def few(table: pl.DataFrame, decision: Decision) -> bool:

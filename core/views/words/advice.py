@@ -12,6 +12,7 @@ from core.analysis.workspace.comparable import MANY_HOLES
 from core.analysis.workspace.noise import about_grades
 from core.analysis.workspace.view import View
 from core.views import text
+from core.views.words.judging import check_first
 from core.views.words.trade import Trade, trade
 
 JUDGE = "Judge"
@@ -42,6 +43,8 @@ def advice(view: View) -> str:
         return first.whole or f"{first.do}{first.why}."
     if view.decision.chosen is None or view.sure.pgs is None:
         return ""
+    if check := check_first(view):
+        return f"{check}."
     return NOTHING if view.sure.ahead else found_again(view)
 
 

@@ -10,6 +10,8 @@ import polars as pl
 from core.analysis.cache import cached
 from core.analysis.judging import TARGET, USUAL, Next
 from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.view import View
+from core.answers import BY_PEOPLE
 from core.store import Snapshot
 from core.views import text
 
@@ -55,19 +57,34 @@ def graded(golden: Mapping[str, Any]) -> str:
 QUESTIONS = 30
 """Questions that people judge whole to correct a judge; see `core.views.golden.people`."""
 UNCHECKED = "checked by nobody"
+CHECK = f"Check the grades: judge {QUESTIONS} questions by hand"
+_BY_HAND = (BY_PEOPLE, "sheet", "settling")  # Makers of golden sets that hold people's grades
+IF_THEY_HOLD = "if the grades hold"
+"""The condition of the heading where only models graded."""
 
 
-def check_first(snapshot: Snapshot, scope: Scope) -> str:
-    """Say how many questions to judge by hand before shipping, where nobody checked the grades; else ""."""
-    if scope.golden_set_id is None:
+def check_first(view: View) -> str:
+    """Return `CHECK` if the quality rests on grades of models alone, else ""."""
+    measure, scope = view.quality.measure, view.scope
+    if measure is None or scope.golden_set_id is None or measure.info.needs & {"answers"}:
         return ""
-    named = snapshot.golden_sets(scope.collection_id).filter(golden_set_id=scope.golden_set_id)
-    return "".join(check(judge) for judge in named["judge"].to_list())
+    return CHECK if unchecked(view.snapshot.golden_sets(scope.collection_id), scope.golden_set_id) else ""
 
 
-def check(judge: str | None) -> str:
-    """Say the same of a golden set's judge."""
-    return f"Check the grades: judge {QUESTIONS} questions by hand" if UNCHECKED in (judge or "") else ""
+def unchecked(sets: pl.DataFrame, golden_set_id: str) -> bool:
+    """Return whether models made a golden set's grades and no person judged about as many as `QUESTIONS`.
+
+    Args:
+        sets: The golden sets of its collection.
+    """
+    made = pl.col("manifest").str.json_path_match("$.made_by").is_in(_BY_HAND)
+    if not sets.filter(made, pl.col("queries") >= QUESTIONS).is_empty():
+        return False
+    models = pl.col("manifest").str.json_path_match("$.policy").is_not_null()
+    own = sets.filter(pl.col("golden_set_id") == golden_set_id)
+    return not own.filter(
+        models | pl.col("judge").fill_null("").str.contains(UNCHECKED, literal=True)
+    ).is_empty()
 
 
 @cached(entries=64)
