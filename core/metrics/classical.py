@@ -208,91 +208,6 @@ INF_AP = _measure(
     ),
     differs=f"{_ZERO} trec_eval tells both kinds of unjudged apart, passage by passage (−1 in the qrels).",
 )
-RBP = _measure(
-    lambda of: 1.0 - np.power(float(of.values["p"]), of.found),
-    name="RBP",
-    text="Rank-biased precision: a reader goes on from each passage to the next with probability p.",
-    formula="(1 − p) · sum over ranks i ≤ K with a relevant passage of p^(i − 1)",
-    section="Moffat and Zobel 2008",
-    score=_rank_biased,
-    params=(
-        Param(name="p", default=0.8, low=0, high=0.999, step=0.05, text="Persistence of the reader"),
-        rel_param(),
-    ),
-)
-
-
-def _alpha(text: str) -> tuple[Param, Param]:
-    return Param(name="alpha", default=0.5, low=0, high=1, step=0.05, text=text), rel_param()
-
-
-def _f(of: Relevant) -> Floats:
-    alpha = float(of.values["alpha"])
-    return of.found / (alpha * of.slots + (1.0 - alpha) * of.known)
-
-
-def _estimated(inputs: Inputs, values: Values, out: Scores) -> None:
-    alpha = float(values["alpha"])
-    np.multiply(inputs.found_ahead(least(values)), 1.0 - alpha, out=out)
-    out += alpha * inputs.judged.cutoffs
-    np.divide(inputs.found(least(values)), or_nan(out), out=out)
-
-
-def _t(*, share: bool) -> Fill:
-    """Return (1 − alpha)·np − alpha·nn, or with nn / K in place of nn if `share`."""
-
-    def fill(inputs: Inputs, values: Values, out: Scores) -> None:
-        alpha, relevant = float(values["alpha"]), inputs.found(least(values))
-        np.subtract(relevant, inputs.judged.cutoffs, out=out)
-        out *= alpha
-        if share:
-            out /= inputs.judged.cutoffs
-        np.multiply(relevant, 1.0 - alpha, out=inputs.scratch)
-        out += inputs.scratch
-
-    return fill
-
-
-_WEIGHT = _alpha("Weight of precision against recall")
-_NEGATIVES = _alpha("Weight of passages that are not relevant against those that are")
-F = _measure(
-    _f,
-    name="F",
-    text="Weighted harmonic mean of precision (alpha) and recall (1 − alpha) at K.",
-    formula="np / (alpha·K + (1 − alpha)·Np)",
-    section=f"van Rijsbergen 1979; {_RECALL}",
-    na=_NONE,
-    params=_WEIGHT,
-)
-F_E = MeasureInfo(
-    name="F_e",
-    text="F without knowing all that is relevant: those in Top(2K) stand for it.",
-    formula="np / (alpha·K + (1 − alpha)·#{Top(2K): relevant})",
-    section=_RECALL,
-    score=_estimated,
-    na="alpha is 0 and nothing relevant is in Top(2K).",
-    params=_WEIGHT,
-    ahead=2,
-)
-T = MeasureInfo(
-    name="T",
-    text="Relevant passages in Top(K) minus the share of the others; needs no knowledge of what is missing.",
-    formula="(1 − alpha)·np − alpha·nn / K",
-    section=_RECALL,
-    score=_t(share=True),
-    params=_NEGATIVES,
-    unit="passages",
-    low=-1.0,
-    high=math.inf,
-)
-T_U = replace(
-    T,
-    name="T_u",
-    text="T without dividing the passages that are not relevant by K.",
-    formula="(1 − alpha)·np − alpha·nn",
-    score=_t(share=False),
-    low=-math.inf,
-)
 
 
 def _gains(judged: Judged, values: Values) -> Floats:
@@ -424,6 +339,91 @@ ERR = MeasureInfo(
         ),
     ),
     differs="gdeval and ir_measures take 4 for the highest grade, whatever the scale: ERR(most=4).",
+)
+RBP = _measure(
+    lambda of: 1.0 - np.power(float(of.values["p"]), of.found),
+    name="RBP",
+    text="Rank-biased precision: a reader goes on from each passage to the next with probability p.",
+    formula="(1 − p) · sum over ranks i ≤ K with a relevant passage of p^(i − 1)",
+    section="Moffat and Zobel 2008",
+    score=_rank_biased,
+    params=(
+        Param(name="p", default=0.8, low=0, high=0.999, step=0.05, text="Persistence of the reader"),
+        rel_param(),
+    ),
+)
+
+
+def _alpha(text: str) -> tuple[Param, Param]:
+    return Param(name="alpha", default=0.5, low=0, high=1, step=0.05, text=text), rel_param()
+
+
+def _f(of: Relevant) -> Floats:
+    alpha = float(of.values["alpha"])
+    return of.found / (alpha * of.slots + (1.0 - alpha) * of.known)
+
+
+def _estimated(inputs: Inputs, values: Values, out: Scores) -> None:
+    alpha = float(values["alpha"])
+    np.multiply(inputs.found_ahead(least(values)), 1.0 - alpha, out=out)
+    out += alpha * inputs.judged.cutoffs
+    np.divide(inputs.found(least(values)), or_nan(out), out=out)
+
+
+def _t(*, share: bool) -> Fill:
+    """Return (1 − alpha)·np − alpha·nn, or with nn / K in place of nn if `share`."""
+
+    def fill(inputs: Inputs, values: Values, out: Scores) -> None:
+        alpha, relevant = float(values["alpha"]), inputs.found(least(values))
+        np.subtract(relevant, inputs.judged.cutoffs, out=out)
+        out *= alpha
+        if share:
+            out /= inputs.judged.cutoffs
+        np.multiply(relevant, 1.0 - alpha, out=inputs.scratch)
+        out += inputs.scratch
+
+    return fill
+
+
+_WEIGHT = _alpha("Weight of precision against recall")
+_NEGATIVES = _alpha("Weight of passages that are not relevant against those that are")
+F = _measure(
+    _f,
+    name="F",
+    text="Weighted harmonic mean of precision (alpha) and recall (1 − alpha) at K.",
+    formula="np / (alpha·K + (1 − alpha)·Np)",
+    section=f"van Rijsbergen 1979; {_RECALL}",
+    na=_NONE,
+    params=_WEIGHT,
+)
+F_E = MeasureInfo(
+    name="F_e",
+    text="F without knowing all that is relevant: those in Top(2K) stand for it.",
+    formula="np / (alpha·K + (1 − alpha)·#{Top(2K): relevant})",
+    section=_RECALL,
+    score=_estimated,
+    na="alpha is 0 and nothing relevant is in Top(2K).",
+    params=_WEIGHT,
+    ahead=2,
+)
+T = MeasureInfo(
+    name="T",
+    text="Relevant passages in Top(K) minus the share of the others; needs no knowledge of what is missing.",
+    formula="(1 − alpha)·np − alpha·nn / K",
+    section=_RECALL,
+    score=_t(share=True),
+    params=_NEGATIVES,
+    unit="passages",
+    low=-1.0,
+    high=math.inf,
+)
+T_U = replace(
+    T,
+    name="T_u",
+    text="T without dividing the passages that are not relevant by K.",
+    formula="(1 − alpha)·np − alpha·nn",
+    score=_t(share=False),
+    low=-math.inf,
 )
 NDCG_FOUND = MeasureInfo(
     name="nDCG-found",

@@ -121,6 +121,26 @@ def _share(low: int, high: int) -> Fill:
     return fill
 
 
+def _n_recall(of: Relevant) -> Floats:
+    """Compute the share of as many relevant passages as fit in K."""
+    judged = of.judged
+    return of.found / judged.once(("fitting", of.least), lambda: np.minimum(judged.cutoffs, of.known))
+
+
+def _recall_info(name: str, grade: int | None, what: str, count: str) -> MeasureInfo:
+    return _relevant(
+        _n_recall,
+        grade,
+        name=name,
+        text=f"Share of the passages with {what}, as many as fit in K, that the first K hold.",
+        formula=f"#{{Top(K): {what}}} / min(K, {count})",
+        na=f"No judged passage of the query has {what}.",
+    )
+
+
+N_RECALL4 = _recall_info("N-Recall4+", 4, "grade 4 or 5", "n4 + n5")
+N_RECALL5 = _recall_info("N-Recall5", 5, "grade 5", "n5")
+N_RECALL = _recall_info("N-Recall", None, "grade rel or more", "n_rel + … + n5")
 PRECISION4 = _relevant(
     lambda of: of.found / of.slots,
     4,
@@ -172,28 +192,6 @@ HIT = _relevant(
     formula="1 if #{Top(K): grade rel or more} = n_rel + … + n5 else 0",
     na="No judged passage of the query has grade 4 or 5 (rel or more).",
 )
-
-
-def _n_recall(of: Relevant) -> Floats:
-    """Compute the share of as many relevant passages as fit in K."""
-    judged = of.judged
-    return of.found / judged.once(("fitting", of.least), lambda: np.minimum(judged.cutoffs, of.known))
-
-
-def _recall_info(name: str, grade: int | None, what: str, count: str) -> MeasureInfo:
-    return _relevant(
-        _n_recall,
-        grade,
-        name=name,
-        text=f"Share of the passages with {what}, as many as fit in K, that the first K hold.",
-        formula=f"#{{Top(K): {what}}} / min(K, {count})",
-        na=f"No judged passage of the query has {what}.",
-    )
-
-
-N_RECALL4 = _recall_info("N-Recall4+", 4, "grade 4 or 5", "n4 + n5")
-N_RECALL5 = _recall_info("N-Recall5", 5, "grade 5", "n5")
-N_RECALL = _recall_info("N-Recall", None, "grade rel or more", "n_rel + … + n5")
 
 
 BESIDE, CORRECTED = "beside", "corrected"
