@@ -1,6 +1,6 @@
 """A measure as text: ``RA-nWG@10(alpha=0.5,cap3=0.2)``, ``PROC[RA-nWG]@10``, ``RBP(p=0.8)@30``.
 
-It lists every measure that the product knows. A new one is its file, its cases and a line in `MEASURES`.
+It lists every measure that the product knows: those that the modules of the families declare, in their order.
 """
 
 from __future__ import annotations
@@ -19,47 +19,8 @@ from core.metrics.robust import robust
 from core.params import Param, Value, show
 from core.plugins import loaded
 
-_OWN: tuple[MeasureInfo, ...] = (
-    gain.RA_NWG,
-    gain.NOVELTY,
-    rates.N_RECALL4,
-    rates.N_RECALL5,
-    rates.N_RECALL,
-    rates.PRECISION4,
-    rates.HARM,
-    rates.HARM_UPPER,
-    rates.HOLE,
-    rates.JUDGED,
-    rates.HIT,
-    rates.ACC_HIT,
-    rates.ANSWER,
-    classical.P,
-    classical.R,
-    classical.F1,
-    classical.SUCCESS,
-    classical.RR,
-    classical.AP,
-    classical.INF_AP,
-    classical.NDCG,
-    classical.ERR,
-    classical.RBP,
-    classical.F,
-    classical.F_E,
-    classical.T,
-    classical.T_U,
-    classical.NDCG_FOUND,
-    contrast.SOURCE_RECALL,
-    nuggets.COVERAGE,
-    nuggets.VITAL,
-    nuggets.FOUND,
-    nuggets.REDUNDANCY,
-    access.LEAK,
-    access.LEAKED,
-    access.SHORT,
-    contrast.ALPHA_NDCG,
-    contrast.NRBP,
-    contrast.UDCG,
-)
+_FAMILIES = (gain, rates, classical, nuggets, access, contrast)
+_OWN = tuple(info for family in _FAMILIES for info in vars(family).values() if isinstance(info, MeasureInfo))
 
 
 def _plugged(name: str, value: object) -> MeasureInfo:
