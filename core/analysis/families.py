@@ -12,7 +12,7 @@ import polars as pl
 
 from core.analysis.workspace.query_sets import chosen_runs
 from core.analysis.workspace.scope import Scope
-from core.axes import KEYS
+from core.axes import KEYS, SAID_K
 from core.decide.routing import missing, replayed
 from core.diagnostics.noise import NONE, kin
 from core.errors import ClqError
@@ -71,6 +71,8 @@ def families(table: pl.DataFrame) -> list[Family]:
     )
     keys = pl.Series("family", [without_depth(spec) for spec in rows["spec"]], dtype=pl.String)
     rows = rows.with_columns(keys).sort("quality", "name", descending=[True, False])
+    bare = pl.col("name").cast(pl.String).str.replace_all(SAID_K, "").last().over("family")
+    rows = rows.with_columns(bare=bare).with_columns(alone=pl.col("family").n_unique().over("bare") == 1)
     grouped = [
         _family(group.unique("candidates", keep="first", maintain_order=True).sort("candidates"))
         for group in rows.partition_by("family", maintain_order=True)
@@ -92,7 +94,8 @@ def _family(group: pl.DataFrame) -> Family:
         Option(f"K = {depth}", run_id, depth)
         for depth, run_id in group.select("candidates", "run_id").iter_rows()
     )
-    return Family(stack_label(spec), reranker, options)
+    name = deepest["bare"] if deepest["alone"] else stack_label(spec)
+    return Family(name, reranker, options)
 
 
 TYPED = "as typed"  # Name of the option without a rewrite

@@ -12,6 +12,9 @@ from core.number_format import count
 from core.records import is_group
 from core.stats.intervals import LEAST
 
+LENGTH = "length: "
+"""Beginning of the kinds that are lengths; all others are tags."""
+
 
 def tagged(view: View, query_ids: tuple[str, ...]) -> dict[str, Mask]:
     """Return a mask of the given queries for each kind: by tag, and by length.
@@ -28,6 +31,6 @@ def tagged(view: View, query_ids: tuple[str, ...]) -> dict[str, Mask]:
         for tag in sorted(here["tags"].explode().drop_nulls().unique())
         if not is_group(tag)
     }
-    masks[f"length: up to {count(middle, 'word')}"] = (words <= middle).fill_null(value=False).to_numpy()
-    masks[f"length: over {count(middle, 'word')}"] = (words > middle).fill_null(value=False).to_numpy()
+    masks[f"{LENGTH}up to {count(middle, 'word')}"] = (words <= middle).fill_null(value=False).to_numpy()
+    masks[f"{LENGTH}over {count(middle, 'word')}"] = (words > middle).fill_null(value=False).to_numpy()
     return {kind: mask for kind, mask in masks.items() if LEAST <= mask.sum() < len(query_ids)}

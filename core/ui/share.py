@@ -31,6 +31,7 @@ _component = st.components.v2.component(
     button::after {
       content: attr(data-longest); display: block; height: 0; overflow: hidden; visibility: hidden;
     }
+    @media (max-width: 640px) { button { min-height: 44px; } }
     button:focus-visible { outline: 2px solid var(--st-text-color); outline-offset: 2px; }
     input { font: inherit; width: 100%; margin-top: 0.25rem; }
     [role=status] { position: absolute; clip-path: inset(50%); }

@@ -94,6 +94,14 @@ class Rows:
         """All columns, shown at once or on demand."""
         return (*self.columns, *self.more)
 
+    def measured(self, measure: str) -> Rows:
+        """Return the same table with its column "quality" headed by the measure that it holds."""
+        shown, more = (
+            [column.replace(label=measure) if column.label == "quality" else column for column in part]
+            for part in (self.columns, self.more)
+        )
+        return Rows(self.name, *shown, more=more)
+
     def named(self, name: str) -> Rows:
         """Return the same table under another name."""
         return Rows(name, *self.columns, more=self.more)
@@ -157,8 +165,8 @@ _EVERY = (
     score("lacks_high", "if highest", "Mean, were every missing score the highest of its range."),
     score("ordering", "ordering headroom"),
     score("retrieval", "retrieval headroom"),
-    score("proc", "PROC", "The best ordering of the candidate pool."),
-    share("pct_proc", "%PROC"),
+    score("proc", "PROC", "Pool-restricted oracle ceiling: the score of the best order of its candidates."),
+    share("pct_proc", "%PROC", "Share of PROC that the order reaches."),
     number("latency_ms"),
     usd("cost", "$ / 1k", "Per 1,000 queries."),
     *(
@@ -373,7 +381,7 @@ _EVERY = (
     text("model", "embedder", width=240),
     text(
         "rewrite",
-        help="Of the query: hygiene cleans spaces and signs, rules cut small talk, chat restates it.",
+        help="Of the query: cleaned of odd spaces and signs (hygiene), cut (rules), or restated by a model.",
     ),
     text("hurt_by", "hurt most by", "Empty = no perturbation makes it worse."),
     signed("lost", "change"),
@@ -381,22 +389,20 @@ _EVERY = (
     signed("won", "recovered", "Against no rewrite of the same queries."),
     number("rewrite_ms", help="p50 over queries."),
     score("cosine"),
-    score("d_name", "lead of the name", "D_name: right name and topic minus the better of two other names."),
+    score("d_name", "name signal", "D_name: right name and topic minus the better of two other names."),
     score(
         "d_topic",
-        "lead of the topic",
+        "topic signal",
         "D_topic: right name and topic minus the right name with another topic.",
     ),
-    score("d_both", "lead of both", "D_both: right name and topic minus neither."),
-    number("name_topic_ratio", "name ÷ topic", "Lead of the name over that of the topic."),
-    score("sd", "± lead of the name", "Standard deviation between runs."),
+    score("d_both", "signal of both", "D_both: right name and topic minus neither."),
+    number("name_topic_ratio", "name ÷ topic", "Name signal over topic signal."),
+    score("sd", "± name signal", "Standard deviation between runs."),
     count("runs"),
-    signed("gibberish_name", "lead with random names, %", digits=1),
-    signed("edit_distance_near_miss", "lead over look-alikes, %", digits=1),
-    signed(
-        "d_change", "lead of the name, %", "Of D_name, of the stack's embedder on these questions.", digits=1
-    ),
-    count("d_n", "n of the lead", "Questions of D_name ≥ 0.02."),
+    signed("gibberish_name", "with random names, %", digits=1),
+    signed("edit_distance_near_miss", "with near-identical names, %", digits=1),
+    signed("d_change", "name signal, %", "Of D_name, of the stack's embedder on these questions.", digits=1),
+    count("d_n", "n of the signal", "Questions of D_name ≥ 0.02."),
     # Readers
     text("label", "reader", width=170),
     text("scorer"),

@@ -59,7 +59,7 @@ def test_replays_a_threshold_of_ones_own_and_an_axis(open_page: OpenPage, rerank
     assert_sound(app)
     assert not app.warning
     ways = all_columns(app)
-    assert ways["way"].to_list()[:2] == ["always K = 10", "always K = 20"]
+    assert ways["way"].to_list()[:2] == ["always 10 candidates", "always 20 candidates"]
     assert ways["latency_basis"].to_list()[:2] == ["modelled", "measured"]
     assert NAMES["own"] in ways["way"].to_list()
     assert app.selectbox(key="rx").value == "mean latency (ms)"

@@ -64,3 +64,10 @@ def test_milliseconds_are_never_written_as_nothing(values: list[float | None], d
     _, (ms, saved) = units.for_people(rows, of.every, None)
     assert (ms.digits, saved.digits) == (digits, 2)
     assert units.in_ms(of.columns[0], rows).digits == digits
+
+
+def test_a_table_of_quality_is_headed_by_its_measure():
+    table = columns.Rows("t", "name quality", more="quality_low")
+    of = table.measured("RA-nWG@10")
+    assert [column.label for column in of.every] == ["stack", "RA-nWG@10", table.every[-1].label]
+    assert [column.name for column in of.every] == [column.name for column in table.every]

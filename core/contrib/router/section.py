@@ -122,7 +122,7 @@ def router(view: View, ask: Ask) -> Blocks:
         drawn = simulator.chart(found.rows, found.between, behind, quality, axis, said=unit)
         yield Chart(drawn, "router", said)
     yield Table(found.methods, COMPARED)
-    every = Table(found.rows, WAYS)
+    every = Table(found.rows, WAYS.measured(quality.name))
     yield Fold("Every way of answering, with latency and cost", [every])
     lines = coefficients(found)
     if not lines.is_empty():

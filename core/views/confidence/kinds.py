@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.analysis.cache import cached
-from core.analysis.kinds import tagged
+from core.analysis.kinds import LENGTH, tagged
 from core.analysis.workspace.sure import sample
 from core.analysis.workspace.view import View
 from core.decide.axes import Floats
@@ -195,7 +195,9 @@ def kinds_of_question(view: View, ask: Ask) -> Blocks:
     counts = dict(rows["is"].value_counts().iter_rows())
     known = sample(view)
     n = "" if known is None else f", {text.sample(known.quality.shape[1])}"
-    among = f"of {text.count(rows.height, 'kind')} of query{n}"
+    lengths = rows.filter(pl.col("tag").str.starts_with(LENGTH)).height
+    tags = text.count(rows.height - lengths, "tag")
+    among = f"of {text.count(rows.height, 'kind')} ({tags}, {text.count(lengths, 'length')}){n}"
     yield Cards([(word.capitalize(), f"{counts.get(word, 0)}", among) for word in _LOOKS])
     drawn = figure(rows, f"{view.quality.name} gained over the chosen stack (95 % interval)")
     yield Chart(drawn, "kinds", "What each kind of query would gain by its own choice")

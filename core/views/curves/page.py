@@ -130,7 +130,7 @@ HOW = (
     "Dotted: PROC, what the best order of the pool that the stack could choose from would reach. "
     "Dashed line or large dot: the cutoff. ↓: lower is better."
 )
-CEILINGS = "PROC of each stack's pool"
+CEILINGS = "best order of each pool (PROC)"
 """The legend's text for ceilings."""
 NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
 DEEPER = "the stacks run at several K"

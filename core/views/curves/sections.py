@@ -122,9 +122,9 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     yield Text(f"{shown[0]}, by the number of candidates:", "caption")
     yield Cards(page.depth_cards(depths, shown[0], view.quality, gap(view, family[-1], family[0])))
     yield Chart(page.depth_figure(depths, shown, view.quality), "depths", "Quality, latency and cost by K")
-    yield Table(with_limits(depths, view), DEPTHS)
+    yield Table(with_limits(depths, view), DEPTHS.measured(view.quality.name))
     paying = pl.when(pl.col("pays")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("pays")
-    yield Fold("Step by step", [Table(by_step.with_columns(paying), STEPS)])
+    yield Fold("Step by step", [Table(by_step.with_columns(paying), STEPS.measured(view.quality.name))])
 
 
 @section("cut-off methods", "Is a cutoff chosen query by query better than one for all?", seldom)
@@ -153,7 +153,7 @@ POINTS = cols.Rows(
     cols.usd("usd_per_1k", "$ / 1k", "What the reader charges for them."),
     more="facts_per_100 basis tokens_low tokens_high counted",
 )
-OWN_PROC = "The best ordering of the candidates that were read, whose convention the next column says."
+OWN_PROC = "What the best order of the candidates read would score; the next column names the pool."
 DEPTHS = cols.Rows(
     "depths",
     "name candidates quality",

@@ -219,7 +219,7 @@ HOW = (
     "Questions that name something (tags entity=…, sources and titles of the collection, capitals, codes), "
     "asked with other names. Quality: paired over these questions. Lead of the name (D_name): "
     "cosine with the best judged passage minus the better of that passage with two other names; passages "
-    "keep their names, so a mask leaves about 0. Changes in percent count questions of a lead ≥ 0.02; "
+    "keep their names, so a mask leaves about 0. Changes in percent count questions of a signal ≥ 0.02; "
     "intervals of 95 %."
 )
 NO_RUNS = (
@@ -240,7 +240,7 @@ def answer(table: pl.DataFrame, quality: Quality) -> str:
     by = f"{text.signed(row['change'])} {ends}".strip()
     margin = ""
     if row["d_change"] is not None:
-        margin = f"; the name's lead changes by {text.signed(row['d_change'], '{:.0f} %'.format)}"
+        margin = f"; the name signal changes by {text.signed(row['d_change'], '{:.0f} %'.format)}"
     return f"Names {said}: {quality.name} of {stack} goes {now} ({by}, n = {row['n']:,}){margin}."
 
 
@@ -251,7 +251,7 @@ def linked(table: pl.DataFrame, quality: Quality) -> str:
     """
     both = table.drop_nulls(["d_change", "change"])
     found = correlate(both["d_change"].to_numpy(), both["change"].to_numpy(), both["stack"].to_list())
-    of = f"the changes of the name's lead and of {quality.name}"
+    of = f"the changes of the name signal and of {quality.name}"
     if found.value is None or found.n < _PAIRS:
         reason = f"{text.count(found.n, 'pair')} of stack and form, {_PAIRS} are needed"
         return f"Whether {of} go together cannot be told: {found.reason if found.n >= _PAIRS else reason}."
@@ -260,7 +260,7 @@ def linked(table: pl.DataFrame, quality: Quality) -> str:
     stacks = text.count(both["stack"].n_unique(), "stack")
     return (
         f"Spearman's rho of {of} is {_rho(found.value)}{ends}, n = {found.n} pairs of stack and form, "
-        f"{stacks}. In the paper −71 % of that lead stands beside .78 → .60."
+        f"{stacks}. In the paper −71 % of that signal stands beside .78 → .60."
     )
 
 
@@ -271,7 +271,7 @@ def _rho(value: float | None) -> str:
 def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
     """Draw the change of D_name beside the change of quality by form: a colour and a symbol per stack."""
     panels = theme.Panels(
-        ["Change of the name's lead, %", f"Change of {quality.name}"],
+        ["Change of the name signal, %", f"Change of {quality.name}"],
         across=2,
         height=260 + 40 * table["names"].n_unique(),
     )

@@ -135,10 +135,10 @@ ALONE = "Not your stacks: an embedder alone, on questions that name authors."
 NOTHING = "No embedder was measured on names yet."
 WAY_OUT = "Measure one below, or by `python -m core diagnose names`; the demo brings two."
 HOW = (
-    "Cosine of a question with five candidates that differ in name and topic. Lead of the right name = right "
-    "name and topic minus the better of two other names (D_name, clq_ra_nwg §4.2). Percent changes count "
-    "bundles of a lead ≥ 0.02; ± is the deviation between runs. Name ÷ topic is above the paper's 0.54 to "
-    "0.59: the shipped titles are real, and few say their topic."
+    "Cosine of a question with five candidates that differ in name and topic. Name signal = right name and "
+    "topic minus the better of two other names (D_name, clq_ra_nwg §4.2); topic signal likewise. Changes "
+    "count bundles of a signal ≥ 0.02; ± is the deviation between runs. Name ÷ topic is above the paper's "
+    "0.54 to 0.59: the shipped titles are real, and few say their topic."
 )
 MEANS = {
     "hard_name_mask": "one mask for every name",
@@ -172,7 +172,7 @@ def leading(rows: pl.DataFrame, language: str) -> dict[str, Any] | None:
 
 
 def answer(rows: pl.DataFrame, language: str) -> tuple[str, str]:
-    """Say how much of its lead the right name keeps among look-alikes, of the most dependent embedder."""
+    """Say what near-identical wrong names take of the name signal, of the most dependent embedder."""
     lead = leading(rows, language)
     if lead is None:
         return NOTHING, ""
@@ -180,20 +180,14 @@ def answer(rows: pl.DataFrame, language: str) -> tuple[str, str]:
     more = f"{lead['label']} goes most by names"
     if ratio is not None and ratio > 0:
         many = f"{ratio:.1f} times" if ratio >= 1 else f"{100 * ratio:.0f} %"
-        more = f"A name counts {many} as much as a topic"
+        more = f"{lead['label']} counts a name {many} as much as a topic"
     n = f"({sample(lead['n'])})"
     if near is None:
         return f"{more} {n}.", ALONE
     if near >= 0:
-        return (
-            f"On {lead['label']}, look-alike names take nothing of the right name's lead {n}.",
-            f"{more}. {ALONE}",
-        )
-    left = f"{max(100 + near, 0):.0f} %"
-    return (
-        f"On {lead['label']}, the right name keeps {left} of its lead among look-alikes {n}.",
-        f"{more}. {ALONE}",
-    )
+        return f"Near-identical wrong names cut nothing of the name signal {n}.", f"{more}. {ALONE}"
+    cut = f"{min(-near, 100):.0f} %"
+    return f"Near-identical wrong names cut the name signal by {cut} {n}.", f"{more}. {ALONE}"
 
 
 def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
@@ -214,10 +208,10 @@ def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
 
 
 _CARDS = (
-    ("Lead of the right name", BASE, "d_name"),
-    ("Lead of the name ÷ of the topic", BASE, RATIO),
-    ("Change of the lead: look-alike names", "edit_distance_near_miss", CHANGE),
-    ("Change of the lead: random names", "gibberish_name", CHANGE),
+    ("Name signal", BASE, "d_name"),
+    ("Name signal ÷ topic signal", BASE, RATIO),
+    ("Signal with near-identical names", "edit_distance_near_miss", CHANGE),
+    ("Signal with random names", "gibberish_name", CHANGE),
 )
 
 
@@ -278,7 +272,7 @@ def chart(rows: pl.DataFrame, language: str) -> go.Figure:
                 hovertemplate=f"%{{y}}: %{{x:+.1f}} %{'' if paper else _SPREAD}",
             )
         )  # fmt: skip
-    figure = theme.figure(traces, x="change of the right name's lead, %", height=520)
+    figure = theme.figure(traces, x="change of the name signal, %", height=520)
     figure.update_yaxes(categoryorder="array", categoryarray=list(reversed(MEANS.values())))
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1})
     return figure

@@ -15,7 +15,8 @@ from core.views.words.users import in_words
 
 HOW = (
     "Change: quality minus that of the same stack and rewrite with the queries as they are. Recovered: minus "
-    "that without a rewrite. Both are paired over queries; intervals are of 95 %."
+    "that without a rewrite. Both are paired over queries; intervals are of 95 %. Small talk (noise 1 to 4): "
+    "a greeting is put around the question, then filler, a digression and emoji as well."
 )
 
 NO_RUNS = "No stack of this workspace was asked perturbed queries."
@@ -59,11 +60,10 @@ def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     return f"{said} {moves} {quality.name} from {ends} ({n}).", f"Of {row['stack']}. {advice}."
 
 
-def _way(rewrite: str) -> str:
+def way(rewrite: str) -> str:
     """Say what a rewrite does to a query."""
-    return {"hygiene": "cleaning spaces and signs", "rules": "cutting small talk"}.get(
-        rewrite, f"rewriting by {rewrite}"
-    )
+    words = {NONE: NONE, "hygiene": "cleaning spaces and signs", "rules": "cutting small talk"}
+    return words.get(rewrite, f"rewriting by {rewrite}")
 
 
 def _advice(won: Row | None, row: Row, sign: int) -> str:
@@ -73,12 +73,12 @@ def _advice(won: Row | None, row: Row, sign: int) -> str:
     share = won["won"] / -row["change"]
     if least is not None and sign * least > 0 and share >= _HALF:
         return f"Rewrite queries by {won['rewrite']}, which recovers {text.percent(share)} of it"
-    way = _way(won["rewrite"])
-    way = f"{way[:1].upper()}{way[1:]}"
+    said = way(won["rewrite"])
+    said = f"{said[:1].upper()}{said[1:]}"
     then = "choose by Robust quality" if ":" in won["rewrite"] else "try a rewrite by a chat model"
     if least is not None and sign * least > 0:
-        return f"{way} recovers only {text.percent(share)}: {then}"
-    return f"{way} did not help: {then}"
+        return f"{said} recovers only {text.percent(share)}: {then}"
+    return f"{said} did not help: {then}"
 
 
 def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -90,7 +90,7 @@ def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
     cards = [(f"{said[:1].upper()}{said[1:]}", text.signed(row["change"]), _interval(row, "change"))]
     won = best_rewrite(table, row, quality)
     if won is not None:
-        cards.append((f"Recovered by {_way(won['rewrite'])}", text.signed(won["won"]), _interval(won, "won")))
+        cards.append((f"Recovered by {way(won['rewrite'])}", text.signed(won["won"]), _interval(won, "won")))
     if row["overlap"] is not None:
         cards.append(
             (f"Share of the top {quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}")
@@ -121,14 +121,16 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure | None:
     panels = theme.Panels(titles, across=2, height=210)
     rewrites = table["rewrite"].unique(maintain_order=True).to_list()
     for place, family in enumerate(families):
-        drawn: dict[tuple[float | None, ...], str] = {}
+        drawn: list[dict[str, float | None]] = []
         for rewrite in rewrites:
             rows = table.filter(family=family, rewrite=rewrite)
-            seen = tuple(rows["quality"])
-            if rows.is_empty() or seen in drawn:
+            seen = dict(rows.select("perturb", "quality").iter_rows())
+            if any(seen.items() <= line.items() for line in drawn):
                 continue
-            drawn[seen] = rewrite
+            drawn.append(seen)
             panels.add(place, _line(rows, rewrite, rewrites.index(rewrite), quality))
+    asked = names(table["perturb"].unique(maintain_order=True).to_list())
+    panels.figure.update_xaxes(tickvals=asked, ticktext=[theme.lines(name, 11) for name in asked])
     panels.figure.update_yaxes(rangemode="tozero", matches="y")
     panels.figure.update_yaxes(title_text=text.escape(quality.name), col=1)
     return panels.figure
@@ -138,9 +140,10 @@ def _line(rows: pl.DataFrame, rewrite: str, number: int, quality: Quality) -> th
     colour = theme.OKABE_ITO[number % len(theme.OKABE_ITO)]
     low, at, high = (rows[name].to_numpy() for name in ("low", "quality", "high"))
     x = names(rows["perturb"].to_list())
-    said = f"{text.escape(quality.name)}, {text.escape(rewrite)}"
+    how = text.escape("no rewrite" if rewrite == NONE else way(rewrite))
+    said = f"{text.escape(quality.name)}, {how}"
     return theme.scatter(
-        f"rewrite: {text.escape(rewrite)}", x, at.tolist(), mode="lines+markers",
+        how, x, at.tolist(), mode="lines+markers",
         hover=[f"{text.escape(name)}: {said} {value:.3f}" for name, value in zip(x, at, strict=True)],
         error_y=theme.whiskers(low, at, high, thickness=1, width=3),
         line={"color": colour, "dash": _DASHES[number % len(_DASHES)]},

@@ -90,7 +90,7 @@ def in_questions(view: View) -> Blocks:
     yield Text(named.linked(table, quality))
     yield Fold("How it is compared", [Text(named.HOW)])
     rows = table.with_columns(what=pl.col("names").replace_strict(named.MEANS))
-    yield Table(rows, ASKED)
+    yield Table(rows, ASKED.measured(quality.name))
 
 
 @section("noise", "How much quality do small talk and typing errors cost?", perturbed)
@@ -109,7 +109,8 @@ def by_noise(view: View, ask: Ask) -> Blocks:
     if drawn is not None:
         yield Chart(drawn, "noise", sentence)
     perturbs = pl.Series("perturb", noisy.names(table["perturb"].to_list()))
-    yield Table(table.with_columns(perturbs), NOISE)
+    ways = pl.col("rewrite").map_elements(noisy.way, return_dtype=pl.String)
+    yield Table(table.with_columns(perturbs, ways), NOISE.measured(view.quality.name))
     yield from by_query(view, ask, runs, table)
     yield from vectors(view, runs)
 
@@ -125,7 +126,7 @@ def by_query(view: View, ask: Ask, runs: Gathered, table: pl.DataFrame) -> Block
     rows = per_query(runs, row["family"], row["rewrite"], higher_is_better=view.quality.higher_is_better)
     asked = view.snapshot.queries(view.scope.collection_id).select("query_id", "text")
     levels = [name for name in rows.columns if name not in ("query_id", "clean", "hurt_by", "lost")]
-    scores = map(cols.score, levels)
+    scores = [cols.score(name, label) for name, label in zip(levels, noisy.names(levels), strict=True)]
     texts = rows.join(asked, on="query_id", how="left", maintain_order="left")
     yield Table(
         texts,
@@ -222,9 +223,9 @@ ASKED = cols.Rows(
     cols.score("quality", help="Of the questions with other names."),
     "change change_low change_high d_change",
     more=(
-        cols.signed("d_low", "lead low, %", "Lower end of its 95 % interval.", digits=1),
-        cols.signed("d_high", "lead high, %", "Upper end of its 95 % interval.", digits=1),
-        cols.score("d_name", "lead as they are"),
+        cols.signed("d_low", "signal low, %", "Lower end of its 95 % interval.", digits=1),
+        cols.signed("d_high", "signal high, %", "Upper end of its 95 % interval.", digits=1),
+        cols.score("d_name", "signal as they are"),
         "rewrite",
         cols.count("n", help="Questions that name something."),
         "d_n",
@@ -234,7 +235,7 @@ ASKED = cols.Rows(
 EMBEDDER = cols.text("label", "embedder", width=170)
 RANKING = cols.Rows(
     "names_ranking",
-    cols.count("rank", help="By the lead of the right name, largest first."),
+    cols.count("rank", help="By the name signal, largest first."),
     EMBEDDER,
     "basis name_topic_ratio d_name",
     more=(

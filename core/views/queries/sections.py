@@ -218,11 +218,11 @@ def every_query(
 
 def _listed(of: str, k: int, *, known: bool, against: bool) -> cols.Rows:
     """Return the table of queries, with a second stack, and with passages if they are known."""
-    delta = cols.signed("delta", "difference", "Score minus the score of the second stack.")
+    delta = cols.signed("delta", "difference", "Minus that of the second stack.")
     best = cols.score("best", "PROC", "The best ordering of the pool that the card names.")
     return cols.Rows(
         "queries",
-        *("query_id text", cols.score("score", help=f"{of} of the stack; – = no score, see note.")),
+        *("query_id text", cols.score("score", of, "– = no score, see note.")),
         *((delta, cols.score("other", "second", f"{of} of the second stack.")) if against else ()),
         *(
             (best, cols.count("holes", "unjudged", f"Unjudged passages among the first {k}."))

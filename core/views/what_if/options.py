@@ -42,7 +42,7 @@ def ask_options(view: View, ask: Ask, *, of_my_choice: bool = False) -> tuple[Fa
         return None, stacks_as_options(view.table, picked)
     family = data.with_replays(view, known[name])
     labels = {option.label + (" (replayed)" if option.deep else ""): option for option in family.options}
-    what = "Rewrites" if family.rewrites else "Passages sent" if family.answers else "Depths"
+    what = "Rewrites" if family.rewrites else "Passages sent" if family.answers else "Candidates (K)"
     usual_ones = usual_options(_within(family, within) or family.options, rewrites=family.rewrites)
     chosen = [words_of for words_of, option in labels.items() if option in usual_ones]
     picked = ask.several(f"{what}, two or three", labels, "ks", usual=chosen, most=MOST_OPTIONS)

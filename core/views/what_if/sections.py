@@ -127,7 +127,7 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
     yield Answer(sentence, real, caveats={"not all are drawn": sparse if thin > 1 else ""})
     drawn = panels(view.table, by_target, view.quality)
     yield Text(NO_FRONTIER, "caption") if drawn is None else Chart(drawn, "targets", sentence)
-    yield Table(rows, TARGETS)
+    yield Table(rows, TARGETS.measured(view.quality.name))
 
 
 @section("routing", "Is it worth sending only the hard queries to the slower stack?")
@@ -172,7 +172,7 @@ def route(view: View, ask: Ask) -> Blocks:
         said = cost_unit(view.table)
         drawn = simulator.chart(result.rows, result.path, behind, quality, axis, said=said)
         yield Chart(drawn, "routing", result.sentence)
-    every = Table(result.rows, WAYS.named("routing"))
+    every = Table(result.rows, WAYS.named("routing").measured(quality.name))
     worth = result.sentence.startswith(WORTH)
     yield every if worth else Fold("Every way of answering, with latency and cost", [every])
 

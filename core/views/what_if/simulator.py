@@ -35,7 +35,7 @@ from core.views import columns as cols
 from core.views import text, theme
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.routing import Routable
-from core.views.what_if.words import details, own_unit, sentence
+from core.views.what_if.words import candidates, details, own_unit, sentence
 
 NAMES = {
     "routed": "routed by the learnt rule",
@@ -155,7 +155,11 @@ def ways(routable: Routable, tried: dict[str, Floats]) -> Ways:
     every: Ways = {}
     for which, option in enumerate(routable.options):
         shares = always(depths, which)
-        every[f"always {option.label}"] = (outcome(depths, shares, probed=False), "always", shares)
+        every[f"always {candidates(option.label)}"] = (
+            outcome(depths, shares, probed=False),
+            "always",
+            shares,
+        )
     for kind, shares in tried.items():
         every[NAMES[kind]] = (outcome(depths, shares), kind, shares)
     chance, best = at_random(depths, tried["routed"].mean(axis=1)), oracle(depths)

@@ -37,14 +37,20 @@ def sentence(routable: Routable, rows: pl.DataFrame, quality: Quality) -> str:
     if routed["deeper"] < _NOBODY:
         return f"Not worth it: the learnt rule keeps 100 % of queries at {labels[0]}."
     share = f"{100 * routed['deeper']:.0f} %"
-    target = f"to {labels[-1]}" if len(labels) == 2 and len(labels[-1]) <= _SHORT else "to the slower stack"
+    short = len(labels) == 2 and len(labels[-1]) <= _SHORT
+    target = f"to {candidates(labels[-1])}" if short else "to the slower stack"
     if routed["beyond"]:
         return f"{BEYOND}: sending {share} {target} is {routed['beyond']}."
     if routed["over_high"] is not None and routed["over_high"] < 0:
         ours, best = text.score(routed["quality"]), text.score(top["quality"])
-        return f"Not worth it: the router ({ours}) loses to always the best stack ({best})."
+        return f"Not worth it: the router ({ours}) loses to one stack for all ({best})."
     verdict, why = _verdict(routed, top)
     return f"{verdict}: sending {share} {target} {why}."
+
+
+def candidates(label: str) -> str:
+    """Say an option in words: "50 candidates" for "K = 50"; others are named as they are."""
+    return f"{label.removeprefix('K = ')} candidates" if label.startswith("K = ") else label
 
 
 def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -54,14 +60,14 @@ def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
     return [
         (f"{quality.name} routed", text.score(routed["quality"]), f"{interval} n = {routed['n']}".strip()),
         (
-            "Against always the best stack",
+            "Against one stack for all",
             *_span(routed, "over", f"{top['way']}, {text.score(top['quality'])}"),
         ),
-        ("Against a random choice of queries", *_span(routed, "gain", "as many, picked at random")),
+        ("Against a random choice", *_span(routed, "gain", "as many, picked at random")),
         (
             "With a perfect router",
             text.score(best["quality"]),
-            f"every query to its better stack; {100 * best['deeper']:.0f} % to the slower",
+            f"the most that routing can reach; {100 * best['deeper']:.0f} % to the slower",
         ),
     ]
 
@@ -91,7 +97,7 @@ def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, st
         worse = (routed["gain_high"] or 0) < 0
         return (
             "Not worth it",
-            "does worse than random" if worse else "does not beat random",
+            "does worse than by chance" if worse else "gains no more than by chance",
         )
     if routed["over_low"] > 0:
         return WORTH, f"is better than {top['way']}"

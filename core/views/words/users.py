@@ -15,6 +15,7 @@ from core.decide.axes import ROBUST
 from core.views import text
 from core.views.words.advice import second_row
 
+_LEVELS = tuple(f"noise {level}" for level in range(1, 5))
 _WAYS = {"noise": "small talk", "typo": "typos", "accents": "no accents", "case": "another letter case"}
 
 
@@ -98,6 +99,8 @@ def _robust(view: View, run_id: str) -> str:
 
 
 def in_words(perturb: str) -> str:
-    """Say what was done to the queries, such as "small talk (noise 4)"."""
+    """Say what was done to the queries, such as "small talk (level 4 of 4)"."""
+    if perturb in _LEVELS:
+        return f"small talk (level {perturb[-1]} of {len(_LEVELS)})"
     ways = [words for way, words in _WAYS.items() if way in perturb.split()]
     return f"{' and '.join(ways)} ({perturb})" if ways else perturb

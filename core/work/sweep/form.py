@@ -47,6 +47,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
     for way in PERTURBATIONS
 }
 """Perturbation of the questions → its levels; unchanged questions are always run too."""
+_ENCODER = "all-MiniLM-L6-v2"  # The demo's; the product has no weights of it, but writes its folder
 _MODES = ("sparse", "dense", "hybrid")
 SENT = ("1", "2", "3", "5", "10", "20", "50")  # Common numbers of passages sent to readers
 _NONE = ("reranker", "rewrite")
@@ -182,8 +183,9 @@ def absent(snapshot: Snapshot, collection_id: str) -> str:
     """Name the embedders of a collection's runs that no catalogue offers, and how to run them; "" if none."""
     used = snapshot.runs(collection_id)["spec"].str.json_path_match("$.embedder").unique().drop_nulls()
     names = [name for name in used.sort() if name not in Known().names["embedder"]]
-    folders = "its folder" if len(names) == 1 else "their folders"
-    return f"Not offered: {', '.join(names)}. Name {folders} under [models] in Text." if names else ""
+    folders = "Name its folder" if len(names) == 1 else "Name their folders"
+    made = "Write its folder by tools/demo/minilm.py and name it" if names == [_ENCODER] else folders
+    return f"Not offered: {', '.join(names)}. {made} under [models] in Text." if names else ""
 
 
 def with_questions(forms: Mapping[str, Form], folder: Path) -> dict[str, Form]:

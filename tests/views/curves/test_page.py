@@ -107,7 +107,7 @@ def test_the_answer_is_the_leader_at_the_cutoff(rows: pl.DataFrame):
     assert view.details.startswith(f"Of {best['name']}: [")
     assert view.details.endswith("] with 10.")
     lines = [trace.name for trace in view.main.data if trace.name]
-    key = "PROC of each stack's pool"
+    key = "best order of each pool (PROC)"
     assert set(lines) == {*names, *(f"{name} PROC" for name in names), key}
     assert {trace.name for trace in view.main.data if trace.showlegend is not False} >= {*names, key}
     assert len(view.beside.data) == (len(BESIDE) - 1) * len(names)  # RA-nWG is the main chart
@@ -211,7 +211,7 @@ def test_families_are_those_of_the_stacks_else_a_few_with_a_quality():
 def test_depth_lines_show_quality_ceiling_latency_and_cost(reranked: pl.DataFrame):
     depths = depth_table(reranked)
     fig = depth_figure(depths, ["BM25"], AT_10)
-    assert [trace.name for trace in fig.data] == [*["BM25"] * 3, "PROC of each stack's pool"]
+    assert [trace.name for trace in fig.data] == [*["BM25"] * 3, "best order of each pool (PROC)"]
     assert fig.layout.annotations[0].text == "RA-nWG@10"
     assert not depth_figure(depths.clear(), [], Quality(HOSTILE[0], 1)).data
 

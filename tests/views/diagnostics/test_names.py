@@ -92,11 +92,11 @@ def test_what_the_page_says(store: Store):
     rows = names.both(found)
     lead = names.leading(rows, "en")
     assert lead["label"] == "fake 8 d"
-    assert lead["label"] in names.answer(rows, "en")[0]
+    assert lead["label"] in " ".join(names.answer(rows, "en"))
     assert names.answer(rows, "fr") == (names.NOTHING, "")
     assert names.cards(rows, "fr") == []
     shown = {label: value for label, value, _ in names.cards(rows, "en")}
-    assert float(shown["Lead of the right name"].replace("−", "-")) == pytest.approx(lead["d_name"], abs=5e-4)
+    assert float(shown["Name signal"].replace("−", "-")) == pytest.approx(lead["d_name"], abs=5e-4)
     assert len(shown) <= 4
     assert names.checked(checked)["result"].to_list() == ["✓ passed", "✓ passed"]
     drawn = {trace.name: trace for trace in names.chart(rows, "en").data}
@@ -121,7 +121,12 @@ def test_names_of_ones_own_stay_apart(store: Store, tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [(-40.0, "keeps 60 % of its lead"), (3.0, "take nothing"), (-0.0, "take nothing"), (-120.0, "keeps 0 %")],
+    [
+        (-40.0, "cut the name signal by 40 %"),
+        (3.0, "cut nothing"),
+        (-0.0, "cut nothing"),
+        (-120.0, "by 100 %"),
+    ],
 )
 def test_a_margin_that_grows_is_not_said_to_be_taken(store: Store, change: float, said: str):
     rows = names.both(names.figures(store.read())[0])

@@ -46,7 +46,7 @@ CLEAN, NOISY = ("a", "none", "", 0.6, None, None), ("a", "none", "noise 4", 0.4,
         (rows(("a", "none", "noise 4", 0.4, None, None)), "is unknown"),
         (
             rows(CLEAN, ("a", "none", "noise 4", 0.6, (0.0, -0.1, 0.1), None)),
-            "Small talk (noise 4) costs no measurable RA-nWG@10 (n = 50). Of a.",
+            "Small talk (level 4 of 4) costs no measurable RA-nWG@10 (n = 50). Of a.",
         ),
         (rows(CLEAN, NOISY), 'rewrite = ["rules", "chat:MODEL"]'),
         (rows(CLEAN, NOISY, ("a", "rules", "noise 4", 0.55, None, 0.15)), "Rewrite queries by rules"),
@@ -78,8 +78,9 @@ def test_equal_lines_are_drawn_once_and_stacks_share_their_scale():
     same = [("a", "hygiene", each[2], *each[3:]) for each in (CLEAN, NOISY)]
     figure = chart(rows(CLEAN, NOISY, *same), QUALITY)
     assert figure is not None
-    assert [trace.name for trace in figure.data] == ["rewrite: none"]
-    assert list(figure.data[0].x) == ["as they are", "small talk (noise 4)"]
+    assert [trace.name for trace in figure.data] == ["no rewrite"]
+    assert [trace.name for trace in chart(rows(CLEAN, NOISY, same[1]), QUALITY).data] == ["no rewrite"]
+    assert list(figure.data[0].x) == ["as they are", "small talk (level 4 of 4)"]
     assert chart(rows(), QUALITY) is None
     other = ("b", "none", "", 0.6, None, None), ("b", "none", "names mask", 0.1, LOST, None)
     assert chart(rows(*other), QUALITY) is None, "other names are another section's"

@@ -88,6 +88,7 @@ def test_a_family_offers_what_was_run_and_what_can_be_replayed(store: Snapshot):
     rows = rows_of(store)
     (family,) = families(rows)
     assert [option.label for option in family.options] == ["K = 5", "K = 10", "K = 20"]
+    assert {name.replace(", K = 20", "") for name in rows.filter(candidates=20)["name"]} == {family.name}
     deepest_only = rows.filter(pl.col("candidates") == 20)
     deep = with_replays(store, deepest_only, families(deepest_only)[0])
     assert [(option.depth, option.deep) for option in deep.options] == [(10, 20), (20, None)]
@@ -210,12 +211,12 @@ GAINS = np.vstack([np.where(HARD, 0.2, 0.8), np.where(HARD, 0.9, 0.7)])
 def test_a_signal_that_parts_the_queries_is_worth_it():
     values = np.where(HARD, 0.1, 0.9) + np.linspace(0, 0.05, N)
     made = simulate(routable(GAINS), margin(values), AT_10)
-    assert made.sentence == ("Worth it: sending 30 % to K = 100 is better than always K = 100.")
+    assert made.sentence == ("Worth it: sending 30 % to 100 candidates is better than always 100 candidates.")
     cards = {label: (value, about) for label, value, about in words.cards(made.rows, AT_10)}
     assert cards["RA-nWG@10 routed"][0] == "0.830"
     assert cards["RA-nWG@10 routed"][1].endswith("n = 40")
-    assert cards["Against always the best stack"][0] == "+0.070"
-    assert cards["Against always the best stack"][1].endswith("always K = 100, 0.760")
+    assert cards["Against one stack for all"][0] == "+0.070"
+    assert cards["Against one stack for all"][1].endswith("always 100 candidates, 0.760")
     routed_row = made.rows.row(by_predicate=pl.col("kind") == "routed", named=True)
     best = made.rows.row(by_predicate=pl.col("kind") == "oracle", named=True)
     assert routed_row["quality"] == pytest.approx(best["quality"])
@@ -233,7 +234,7 @@ def test_medians_within_the_jitter_are_no_reason_to_route(jitter: float, said: s
 
 def test_a_useless_signal_is_not_worth_it():
     made = simulate(routable(GAINS), margin(np.random.default_rng(4).random(N)), AT_10)
-    assert made.sentence == "Not worth it: the router (0.665) loses to always the best stack (0.760)."
+    assert made.sentence == "Not worth it: the router (0.665) loses to one stack for all (0.760)."
     told = {kind: made.rows.row(by_predicate=pl.col("kind") == kind, named=True) for kind in NAMES if
             kind != "own"}  # fmt: skip
     assert told["routed"]["gain_low"] <= 1e-12
@@ -286,18 +287,22 @@ def test_a_way_that_breaks_a_limit_is_no_option():
     sent = partial(simulate, routable(GAINS), margin(values), AT_10)
     within = sent(bounds=Bounds(sla_ms=200.0))
     assert dict(within.rows.select("way", "beyond").rows()) == {
-        "always K = 50": None,
-        "always K = 100": "200 ms over the SLA",
+        "always 50 candidates": None,
+        "always 100 candidates": "200 ms over the SLA",
         **dict.fromkeys((NAMES[kind] for kind in ("routed", "optimistic", "random", "oracle")), None),
     }
-    assert within.sentence.endswith("to K = 100 is better than always K = 50.")  # the one that may be shipped
+    assert within.sentence.endswith(
+        "to 100 candidates is better than always 50 candidates."
+    )  # the one that may be shipped
     top = words.best_single(within.rows, AT_10)
-    assert top["way"] == "always K = 50"
+    assert top["way"] == "always 50 candidates"
     routed_row = within.rows.row(by_predicate=pl.col("kind") == "routed", named=True)
     assert routed_row["over"] == pytest.approx(routed_row["quality"] - top["quality"])
     none = sent(bounds=Bounds(sla_ms=100.0))
-    assert none.sentence == ("Beyond your limits: sending 30 % to K = 100 is 100 ms over the SLA.")
-    assert words.best_single(none.rows, AT_10)["way"] == "always K = 100"  # the best of all, named as beyond
+    assert none.sentence == ("Beyond your limits: sending 30 % to 100 candidates is 100 ms over the SLA.")
+    assert (
+        words.best_single(none.rows, AT_10)["way"] == "always 100 candidates"
+    )  # the best of all, named as beyond
     assert none.rows["beyond"].null_count() == 0
 
 
