@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from core.views import columns as cols
 from core.views import text
 from core.views.columns import Column, Rows
 from core.views.text import plain, to_csv, to_parquet, upright
-from core.views.units import in_ms, scale_of, unit_of
+from core.views.units import in_ms, in_unit, unit_of
 from core.views.words.judging import provenance
 
 UNJUDGED_ON = "confidence"  # The page that states what is unjudged
@@ -154,11 +155,9 @@ def table(
         declared = of.every
     columns = configured([in_ms(each, rows) for each in declared if _holds(rows[each.name])])
     view = find_view()
-    columns, scales = _in_unit(rows, columns, None if view is None else text.cost_unit(view.table))
+    columns, told = _in_unit(rows, columns, None if view is None else text.cost_unit(view.table))
     # Arrow goes to the browser unchanged; a Polars frame would pass through pandas.
-    shown = rows.head(ROWS_SHOWN).select(
-        pl.col(name) * scales[name] if name in scales else pl.col(name) for name in columns
-    )
+    shown = rows.head(ROWS_SHOWN).select(told.get(name, pl.col(name)) for name in columns)
     phone = st.session_state.get(PHONE)
     if len(columns) > (_WHOLE_ON_PHONE if phone else _WHOLE):  # the row's name stays in sight, if paler
         first = next(iter(columns))
@@ -196,21 +195,21 @@ def table(
 
 def _in_unit(
     rows: pl.DataFrame, columns: Mapping[str, Any], said: CostUnit | None
-) -> tuple[dict[str, Any], dict[str, float]]:
-    """Return columns with labels in the page's unit, and the factors of converted columns.
+) -> tuple[dict[str, Any], dict[str, pl.Expr]]:
+    """Return columns with labels in the page's unit, and the values of converted columns.
 
     Args:
         said: The page's cost unit; None = the rows' own unit, or one that suits them.
     """
     labels = {name: about["label"] for name, about in columns.items() if _format(about) in _DOLLARS}
     said = said or unit_of(rows, labels)
-    scales = {name: scale for name, label in labels.items() if (scale := scale_of(label, said)) != 1}
-    shares = {name: 100.0 for name, about in columns.items() if _format(about) == _PERCENT}
+    costs = {name: in_unit(rows, name, label, said) for name, label in labels.items()}
+    shares = {name: pl.col(name) * 100.0 for name, about in columns.items() if _format(about) == _PERCENT}
     told = {
         name: {**columns[name], "label": said.label(label), "help": said.label(columns[name]["help"] or "")}
         for name, label in labels.items()
     }
-    return {**columns, **told}, scales | shares
+    return {**columns, **told}, costs | shares
 
 
 def _pinned(about: Any) -> Any:
@@ -266,8 +265,8 @@ def _holds(values: pl.Series) -> bool:
 def _same_digits(about: Any, values: pl.Series) -> Any:
     """Return a column's settings; dollars get enough digits to tell all of them apart, and no more.
 
-    Cents where all are of such a size; below it significant digits, as decimals that the least needs would
-    say more of the largest than is known.
+    Cents where all are of such a size; below it significant digits, with the cents of the largest, as decimals
+    that the least needs would say more of it than is known.
     """
     if _format(about) != _USD:
         return about
@@ -275,7 +274,9 @@ def _same_digits(about: Any, values: pl.Series) -> Any:
     least = each.filter(each > 0).min()
     if isinstance(least, float) and least < _CENTS:
         rounded = (each.round_sig_figs(digits).n_unique() for digits in range(2, SHARED_DIGITS))
-        form = f"%.{2 + sum(count < len(each) for count in rounded)}g"
+        most = max(least, *map(float, each))
+        cents = min(SHARED_DIGITS, 3 + math.floor(math.log10(most)))  # as `usd` writes them
+        form = f"%.{max(cents, 2 + sum(count < len(each) for count in rounded))}g"
     else:
         rounded = (each.round(digits).n_unique() for digits in range(2, _FINEST))
         form = f"%,.{2 + sum(count < len(each) for count in rounded)}f"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from core.number_format import SHARED_DIGITS, UNIT, CostUnit, digits_apart
+from core.number_format import ASSUMED_DIGITS, SHARED_DIGITS, UNIT, CostUnit, digits_apart
 from core.views.columns import Column
 
 _DOLLARS = ("usd", "change")
@@ -51,8 +51,7 @@ def for_people(
     """
     dollars = {column.name: column.label for column in shown if column.form in _DOLLARS}
     said = said or unit_of(rows, dollars)
-    scales = {name: scale for name, label in dollars.items() if (scale := scale_of(label, said)) != 1}
-    written = rows.with_columns(pl.col(name) * scale for name, scale in scales.items())
+    written = rows.with_columns(in_unit(rows, name, label, said) for name, label in dollars.items())
 
     def told(column: Column) -> Column:
         if column.name not in dollars:
@@ -65,6 +64,19 @@ def for_people(
         return column.replace(label=said.label(column.label), help=said.label(column.help), digits=digits)
 
     return written, tuple(map(told, shown))
+
+
+def in_unit(rows: pl.DataFrame, name: str, label: str, said: CostUnit) -> pl.Expr:
+    """Return a column of dollars in a unit; a stack table's costs at assumed prices rounded as in sentences.
+
+    Further digits would say more than is known.
+    """
+    cost = pl.col(name) * scale if (scale := scale_of(label, said)) != 1 else pl.col(name)
+    assumed = set(UNIT) <= set(rows.columns) and said.digits <= ASSUMED_DIGITS
+    if not assumed or not _of_many(label) or not rows[name].dtype.is_float():
+        return cost
+    cents = cost.abs() >= 10.0 ** (said.digits - 3)
+    return pl.when(cents).then(cost.round(2)).otherwise(cost.round_sig_figs(said.digits)).alias(name)
 
 
 def in_ms(column: Column, rows: pl.DataFrame) -> Column:

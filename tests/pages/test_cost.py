@@ -20,7 +20,8 @@ def test_the_cost_that_a_stack_recorded_is_labelled(open_page: OpenPage, demo_st
     assert not app.exception
     assert "As recorded" not in everything(app), "the same amount as that of the calculator"
     assert "assumed price, machine time, " in everything(app)
-    assert "Busy time only. An always-on machine costs $36.06 a month." in everything(app)
+    assert "A machine costs $36.06 a month; 1,000,000 queries keep it busy for " in everything(app)
+    assert "This busy time is worth $" in everything(app)
     assert "per million queries (measured)" in everything(app)
 
 

@@ -46,12 +46,21 @@ def test_a_table_says_costs_as_its_page_does_else_as_suits_them(
     assert (n, scaled["n"].to_list()) == (shown[1], rows["n"].to_list())
 
 
-def test_rows_of_a_workspace_bring_their_unit_and_digits_tell_them_apart():
-    said = {"cost_shown_per": 1_000_000, "cost_digits": 2}
-    rows = pl.DataFrame({"cost": [0.00015024, 0.00015191], **said})
+@pytest.mark.parametrize(
+    ("digits", "written"),
+    [(2, ["$0.15", "$0.15", "$0.055", "$3.79"]), (4, ["$0.1502", "$0.1519", "$0.05488", "$3.793"])],
+    ids=["assumed price", "known price"],
+)
+def test_rows_of_a_workspace_bring_their_unit_and_a_table_rounds_as_the_sentences(
+    digits: int, written: list[str]
+):
+    said = {"cost_shown_per": 1_000_000, "cost_digits": digits}
+    rows = pl.DataFrame({"cost": [0.00015024, 0.00015191, 0.00005488, 0.003793], **said})
     scaled, (cost,) = units.for_people(rows, columns.columns(["cost"]), None)
     assert cost.label == "$ / 1M"
-    assert [usd(value, cost.digits) for value in scaled["cost"]] == ["$0.15", "$0.152"]
+    assert [usd(value, cost.digits) for value in scaled["cost"]] == written
+    sentence = units.CostUnit.of(rows.row(0, named=True))
+    assert [sentence.bare(value) for value in rows["cost"]] == written
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,14 @@ def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
         (f"Cost per {view.said.many} queries", cost, ", ".join(filter(None, (basis, most)))),
         ("Cost per month", text.usd(view.found.per_month), month),
     )
+    if machine := words.rented(view.found):
+        number, paid, busy = machine
+        machines = text.count(number, "machine")
+        counted = (
+            (f"{machines} per month".capitalize(), text.usd(paid), f"always on, {busy} busy"),
+            counted[0],
+            ("Busy time per month", *counted[1][1:]),
+        )
     if priced.partly:
         return (*counted, ("As recorded", priced.partly, f"per {view.said.many} queries"))
     if known is None or cost == usd:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -65,8 +66,28 @@ def lead(view: CostView, partly: str = "") -> tuple[str, str]:
         return "Nothing is billed.", ""
     if partly:
         return f"{cost}, modelled; recorded: {partly}.", f"{share[:1].upper()}{share[1:]} of it is {stage}."
+    if machine := rented(breakdown):
+        number, usd, busy = machine
+        queries = text.count(round(breakdown.queries_per_month), "query")
+        used = f"This busy time is worth {cost}, at a mean of {text.ms(_mean_ms(breakdown))} per query."
+        if number > 1:
+            return f"{queries} a month keep {number:,} machines busy: {text.usd(usd)} a month.", used
+        return f"A machine costs {text.usd(usd)} a month; {queries} keep it busy for {busy}.", used
     part = "all" if share == "all" else f"{share} of it"
-    return f"{cost}, {part} for {stage}{_mean_ms(breakdown)}.", always_on(breakdown)
+    return f"{cost}, {part} for {stage}.", always_on(breakdown)
+
+
+def rented(breakdown: CostBreakdown) -> tuple[int, float, str] | None:
+    """Return how many machines a bill of machine time alone keeps busy, their dollars a month and share.
+
+    None if anything else is billed, or the machines differ.
+    """
+    prices = {line.item: line.price for line in breakdown.lines if line.unit in MACHINES}
+    if len(prices) != 1 or len(breakdown.lines) > 1 or (price := next(iter(prices.values()))) is None:
+        return None
+    hours = breakdown.queries_per_month * (_mean_ms(breakdown) or 0.0) / MS_PER_HOUR
+    number = max(1, math.ceil(hours / HOURS))
+    return number, number * price.each * HOURS, share_of(hours, number * HOURS)
 
 
 def always_on(breakdown: CostBreakdown) -> str:
@@ -77,12 +98,10 @@ def always_on(breakdown: CostBreakdown) -> str:
     return f"Busy time only. {whole} {text.usd(hourly * HOURS)} a month." if machines else ""
 
 
-def _mean_ms(breakdown: CostBreakdown) -> str:
-    """State the mean time that a one-machine bill charges for; latencies elsewhere are medians."""
-    if len(breakdown.lines) > 1 or breakdown.lines[0].stage not in ("machine", "gpu"):
-        return ""
+def _mean_ms(breakdown: CostBreakdown) -> float | None:
+    """Return the mean time per query that a one-machine bill charges for; latencies elsewhere are medians."""
     used = breakdown.lines[0].units_per_query
-    return "" if used is None else f" (mean {text.ms(used * MS_PER_HOUR)})"
+    return None if used is None else used * MS_PER_HOUR
 
 
 def answer(view: CostView) -> str:

@@ -44,9 +44,14 @@ def test_the_answer_names_cost_volume_and_largest_stage():
         "99.9 % of it is the reranker call.",
     )
     own = cost(CostInputs(queries_per_month=1e6, cpu_ms=8.66), LIST)
-    sentence, idle = words.lead(own)
-    assert sentence.endswith(", all for local machine time (mean 8.66 ms).")
-    assert idle == "Busy time only. An always-on machine costs $36.06 a month."
+    assert words.lead(own) == (
+        "A machine costs $36.06 a month; 1,000,000 queries keep it busy for 0.3 %.",
+        "This busy time is worth $0.12 per million queries, at a mean of 8.66 ms per query.",
+    )
+    busy = cost(CostInputs(queries_per_month=1e9, cpu_ms=8.66), LIST)
+    assert words.lead(busy)[0] == "1,000,000,000 queries a month keep 4 machines busy: $144.25 a month."
+    mixed = cost(asked(cpu_ms=8.66), LIST)
+    assert words.lead(mixed)[1] == "Busy time only. An always-on machine costs $36.06 a month."
 
 
 def test_the_bill_adds_up_and_carries_the_source_of_every_price():
