@@ -12,7 +12,7 @@ from core import __version__
 from core.analysis.status import status_rows
 from core.analysis.workspace.choices import choices, unknown_measure
 from core.analysis.workspace.figures.latencies import how_timed
-from core.analysis.workspace.noise import Noise, noisy_rows
+from core.analysis.workspace.noise import Noise, noise_words, noisy_rows
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.sure import drawn, draws, joint
@@ -122,12 +122,12 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
         "prices": view.book.title,
         "seed": view.seed,
         "resamples": draws(view),
-        "judge_noise": judge_noise(verdict),
+        "judge_noise": judge_noise(view, verdict),
         "revision": view.snapshot.revision,
     }
 
 
-def judge_noise(verdict: Verdict) -> dict[str, object] | None:
+def judge_noise(view: View, verdict: Verdict) -> dict[str, object] | None:
     """Return the judge noise in the probabilities, with the chosen stack's quality under it, or None."""
     drawn, chosen = verdict.noise, verdict.decision.chosen
     if drawn is None:
@@ -137,6 +137,7 @@ def judge_noise(verdict: Verdict) -> dict[str, object] | None:
         "golden_set": drawn.golden_set_id,
         "passages": drawn.passages,
         "chosen": None if chosen is None else rows.drop("run_id").row(chosen, named=True),
+        "in_words": noise_words(verdict.table, verdict.decision, drawn, view.quality),
     }
 
 

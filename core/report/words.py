@@ -212,7 +212,7 @@ def _asked(data: Data) -> tuple[tuple[str, str], ...]:
         ("Frontier", _FORMS[asked["frontier"]]),
         ("Workspace", f"{space['name'] or data['collection']} ({data['collection']})"),
         ("Golden set", _judged(space["golden_set"])),
-        ("Judge noise", noise_words(data["judge_noise"], asked["measure"])),
+        ("Judge noise", (data["judge_noise"] or NO_NOISE)["in_words"]),
         ("Stacks compared", f"{data['runs']['count']:,} ({origins})"),
         ("Prices", f"price book {data['prices']}"),
     )
@@ -237,17 +237,7 @@ def _judged(golden: Data | None) -> str:
     )
 
 
-def noise_words(noise: Data | None, measure: str) -> str:
-    """Say whose grades are drawn for the percentages, and their effect on the chosen stack's quality."""
-    if noise is None:
-        return "not in the percentages: the judge's grades count as the truth"
-    words = f"in the percentages, from {noise['passages']:,} passages that {noise['golden_set']} grades too"
-    row = noise["chosen"]
-    if row is None or row["noisy"] is None:
-        return words
-    return f"{words}; {measure} with it {text.score(row['noisy'])}" + text.interval(
-        row["noisy_low"], row["noisy_high"]
-    )
+NO_NOISE = {"in_words": "Not in the percentages: the judge's grades count as the truth."}
 
 
 def _limit(value: float | None, written: Any, words: str, of: str = "") -> str:  # noqa: ANN401

@@ -265,8 +265,8 @@ def _holds(values: pl.Series) -> bool:
 def _same_digits(about: Any, values: pl.Series) -> Any:
     """Return a column's settings; dollars get enough digits to tell all of them apart, and no more.
 
-    Cents where all are of such a size; below it significant digits, with the cents of the largest, as decimals
-    that the least needs would say more of it than is known.
+    Cents where all are of such a size; below it significant digits, with the cents of the largest, as
+    decimals that the least needs would say more of it than is known.
     """
     if _format(about) != _USD:
         return about

@@ -115,4 +115,5 @@ def test_the_first_page_says_whether_judge_noise_is_in(
     (firm,) = [each for each in app.metric if each.label.startswith("Confidence")]
     assert firm.label == "Confidence"
     assert firm.value.endswith("%")
-    assert ("With the doubts of python-docs-second simulated" in everything(app)) == (not asked)
+    said = "The doubts of python-docs-second are simulated in the percentages"
+    assert (said in everything(app)) == (not asked)

@@ -271,10 +271,10 @@ def as_written(row: Mapping[str, Any]) -> str:
 
 def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: Quality) -> str:
     """Describe the effect of another judge's grades on the choice."""
-    chosen = table["run_id"][decision.chosen or 0]
-    held = noisy_rows(table, noisy).filter(run_id=chosen).row(0, named=True)
+    said = f"The doubts of {noisy.golden_set_id} are simulated in the percentages"
+    if decision.chosen is not None:
+        held = noisy_rows(table, noisy).row(decision.chosen, named=True)
+        said += f"; {quality.name} with them is {as_written(held)}"
     both = count(noisy.passages, "passage")
-    return (
-        f"With the doubts of {noisy.golden_set_id} simulated, {quality.name} is {as_written(held)}. "
-        f"Estimated from {both} that two judges graded{'' if noisy.fair else '; these may not be typical'}."
-    )
+    doubt = "" if noisy.fair else "; these may not be typical"
+    return f"{said}. Estimated from {both} that two judges graded{doubt}."

@@ -101,7 +101,7 @@ def _print(view: View, outcome: Verdict, *, wide: bool) -> None:
     from core.analysis.workspace.sure import draws  # noqa: PLC0415
     from core.report.data import judge_noise  # noqa: PLC0415
     from core.report.plain import pieces  # noqa: PLC0415
-    from core.report.words import noise_words  # noqa: PLC0415
+    from core.report.words import NO_NOISE  # noqa: PLC0415
     from core.views.confidence.sections import every_stack  # noqa: PLC0415
     from core.views.decision.words import answer  # noqa: PLC0415
     from core.views.words.facts import warnings  # noqa: PLC0415
@@ -123,9 +123,9 @@ def _print(view: View, outcome: Verdict, *, wide: bool) -> None:
     if outcome.chances["p_best"].is_null().all():
         typer.echo("How sure this is, is unknown: there are no results per query.")
     else:
-        drawn = judge_noise(outcome)
+        drawn = judge_noise(view, outcome)
         typer.echo(f"Chances: shares of {draws(view) or 0:,} draws of the queries, seed {view.seed}.")
-        typer.echo(shown(f"Judge noise {noise_words(drawn, asked.quality.name)}.", _LINE))
+        typer.echo(shown(f"Judge noise: {(drawn or NO_NOISE)['in_words']}", _LINE))
     if asked.noise is not None and outcome.noise is None:
         why = refusal(view.snapshot, outcome.table, view.scope, asked.quality)
         complain(f"warning: judge noise is left out: {why or 'no passage was judged by both'}.")

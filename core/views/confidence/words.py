@@ -23,7 +23,7 @@ from core.views.confidence.charts import SHOWN
 from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
-from core.views.words.advice import again, asking_pays
+from core.views.words.advice import again, asking_pays, found_again
 from core.views.words.choice import limits
 from core.views.words.facts import if_judged
 
@@ -310,10 +310,8 @@ def plan_answer(
     found, (bought, paid) = view.sure.p_better_found, _bought(rows, affordable, assumed_usd)
     if found is None:
         return bought, paid
-    share, more = text.percent(found), text.count(again(view), "more query")
     worth = "Worth it" if asking_pays(view) else "Not worth it"
-    said = f"{worth}: {more} would show a better stack in {share} of simulations."
-    return said, " ".join(part for part in (_changing(view, rows, found), paid) if part)
+    return f"{worth}: {found_again(view)}", " ".join(filter(None, (_changing(view, rows, found), paid)))
 
 
 def _changing(view: View, rows: pl.DataFrame, found: float) -> str:

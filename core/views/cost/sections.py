@@ -180,7 +180,7 @@ def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
     basis = price_basis(price.confirmed or price.was is not None for price in view.prices)
     most = largest(known) if known is not None and same else ""
     month = f"{view.found.queries_per_month:,.0f} queries"
-    counted = (
+    counted: tuple[tuple[str, str, str], ...] = (
         (f"Cost per {view.said.many} queries", cost, ", ".join(filter(None, (basis, most)))),
         ("Cost per month", text.usd(view.found.per_month), month),
     )

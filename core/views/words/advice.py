@@ -55,12 +55,14 @@ def objection(view: View) -> str:
 
 
 def found_again(view: View) -> str:
-    """Say how often as many questions again would show a better stack, or return "" if unknown."""
+    """Say how often as many questions again would show a stack that is better by more than matters, or ""."""
     found = view.sure.p_better_found
     if found is None or view.decision.chosen is None:
         return ""
     more = text.count(again(view), "more query")
-    return f"{more} would show a better stack in {text.percent(found)} of simulations."
+    delta = view.decision.delta
+    better = f"a stack over {delta:g} better" if delta else "a better stack"
+    return f"{more} would show {better} in {text.percent(found)} of simulations."
 
 
 def first_step(view: View) -> Step:

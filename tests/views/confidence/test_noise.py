@@ -119,7 +119,9 @@ def test_the_record_says_whose_grades_are_drawn(case, noisy, off, on):
     chosen = held["chosen"]
     assert chosen["noisy_low"] < chosen["noisy"] < chosen["noisy_high"]
     words = noise_words(on.table, on.decision, on.noise, AT_10)
-    assert words.startswith(f"With the doubts of {SECOND} simulated, RA-nWG@10 is {chosen['noisy']:.3f} [")
+    assert words == held["in_words"]
+    assert words.startswith(f"The doubts of {SECOND} are simulated in the percentages; RA-nWG@10 with them ")
+    assert f" is {chosen['noisy']:.3f} [{chosen['noisy_low']:.3f}, " in words
     assert "Estimated from 240 passages that two judges graded" in words
 
 
