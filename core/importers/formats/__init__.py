@@ -1,79 +1,32 @@
-"""Every format that can be imported. A new one is its file, its tests and one line here; or a plug-in."""
+"""Every format that can be imported. A new one is its file here and its tests; or a plug-in."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import walk_packages
+
 from core.errors import InputError
 from core.importers.base import Format
-from core.importers.formats.annbench import AnnBenchmarks
-from core.importers.formats.autorag import AutoRag
-from core.importers.formats.beir import Beir
-from core.importers.formats.deepeval import DeepEval
-from core.importers.formats.evaluated import Evaluated
-from core.importers.formats.excel import Excel
-from core.importers.formats.filters import Filters
-from core.importers.formats.judging_sheet import JudgingSheet
-from core.importers.formats.lists.answers import MtRag, RagChecker, TruLens
-from core.importers.formats.lists.quepid import Quepid
-from core.importers.formats.lists.query_rows import QueryRows
-from core.importers.formats.lists.search import RankEval, SearchRelevance
-from core.importers.formats.mteb import Mteb
-from core.importers.formats.optuna import OptunaCsv
-from core.importers.formats.optuna.storage import OptunaStorage
-from core.importers.formats.own import Own
-from core.importers.formats.published import PublishedTables
-from core.importers.formats.ragas import Ragas
-from core.importers.formats.rankllm import RankLlm, RankLlmResults
-from core.importers.formats.ranx import RanxQrels, RanxRun
-from core.importers.formats.spans import JudgedSpans
-from core.importers.formats.stack_rows import AnnRows, SentenceTransformers
-from core.importers.formats.table import TableFormat
-from core.importers.formats.traces.phoenix import Phoenix
-from core.importers.formats.traces.tools import Langfuse, LangSmith, OpenInference
-from core.importers.formats.trec import MsMarcoRun, Topics, TrecQrels, TrecRun
-from core.importers.formats.vectordbbench import VectorDbBench
 from core.plugins import loaded
 from core.tables import TABLES
 
-_OWN: tuple[Format, ...] = (
-    Own(),
-    PublishedTables(),
-    Beir(),
-    DeepEval(),
-    Ragas(),
-    AutoRag(),
-    Mteb(),
-    VectorDbBench(),
-    AnnBenchmarks(),
-    AnnRows(),
-    SentenceTransformers(),
-    OptunaStorage(),
-    OptunaCsv(),
-    RankLlm(),
-    RankLlmResults(),
-    Evaluated(),
-    LangSmith(),
-    OpenInference(),
-    Phoenix(),
-    Langfuse(),
-    RanxRun(),
-    RanxQrels(),
-    TrecRun(),
-    TrecQrels(),
-    MsMarcoRun(),
-    Topics(),
-    JudgedSpans(),
-    JudgingSheet(),
-    Filters(),
-    Quepid(),
-    QueryRows(),
-    RagChecker(),
-    MtRag(),
-    TruLens(),
-    RankEval(),
-    SearchRelevance(),
-    TableFormat(),
-    Excel(),
-)
+
+def _declared() -> Iterator[Format]:
+    """Yield the formats that modules of this package declare: subclasses of `Format` with a name."""
+    for module in walk_packages(__path__, f"{__name__}."):
+        for each in vars(import_module(module.name)).values():
+            mine = isinstance(each, type) and issubclass(each, Format) and each.__module__ == module.name
+            if mine and "name" in vars(each):
+                yield each()
+
+
+def _place(form: Format) -> tuple[bool, bool, str]:
+    """Return what formats are ordered by: tables of any tool last, formats of runs before the others."""
+    return form.maps_columns, "rankings" not in form.takes, form.title.casefold()
+
+
+_OWN = tuple(sorted(_declared(), key=_place))
 
 
 def _plugged(name: str, value: object) -> Format:
