@@ -28,6 +28,11 @@ ASKED = {
 """Settings with which a place has more to show than without."""
 SHOTS = ROOT / "build" / "screenshots"
 IN_README = ("decision", "headroom")
+_LOW = """() => [...document.querySelectorAll(`.stMain :is(button:is([data-testid], [role]), a[data-testid],
+    summary, [role="tab"], .stNumberInput input, .stTextInput input, input[role="combobox"])`)]
+    .map(each => [each.innerText || each.ariaLabel, each.getBoundingClientRect().height])
+    .filter(([, height]) => height > 1 && height < 41.5)"""
+"""What is lower than 44 px for a thumb; a field is as high within its border."""
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -90,6 +95,7 @@ def _look_at(seen: Visit, place: str) -> None:
         if look != "light":  # as the page opens
             seen.look(dark=look == "dark", narrow=look == "narrow")
         assert seen.overflow() <= 0, (place, look)
+        assert look != "narrow" or not seen.page.evaluate(_LOW), place
         assert seen.inks() <= {seen.ink()}, f"the text of {place}'s charts stays as it was before {look}"
         seen.page.screenshot(path=SHOTS / f"{name}-{look}.png")
     if name in IN_README and os.environ.get("CLQ_REFRESH_SCREENSHOTS"):
