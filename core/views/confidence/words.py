@@ -24,7 +24,7 @@ from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
 from core.views.words.advice import again, asking_pays, found_again
-from core.views.words.choice import limits
+from core.views.words.choice import limits, meaning
 from core.views.words.facts import if_judged
 
 Card = tuple[str, str, str]  # A number of the answer: label, value and its basis
@@ -141,9 +141,10 @@ def how_sure(view: View, row: Mapping[str, Any], final: float | None) -> pl.Data
 
 
 def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
-    """Return the quality of a stack with its interval and n."""
+    """Return the quality of a stack with its interval, n and what the measure counts."""
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()
-    return quality.name, text.score(row["quality"]), f"{interval} {text.sample(row)}".strip()
+    sample = f"{interval} {text.sample(row)}".strip()
+    return quality.name, text.score(row["quality"]), ", ".join(filter(None, (sample, meaning(quality))))
 
 
 def about_chances(queries: int, draws: int) -> str:

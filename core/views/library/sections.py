@@ -58,7 +58,7 @@ def draw(place: Place, ask: Ask) -> Blocks:
     """Yield existing and deleted things, a tab each."""
     yield Answer(*data.answer(place.snapshot))
     if place.snapshot.revision == 0:
-        yield Text("The store is empty: add results, or load the demo (make demo).", "info")
+        yield Text("The store is empty: add results, or load the demo on page Decision.", "info")
         yield Way("add", "Add results")
         return
     yield Tabs((

@@ -36,6 +36,7 @@ from core.views import text, theme
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.routing import Routable
 from core.views.what_if.words import candidates, details, own_unit, sentence
+from core.views.words.choice import axis as axis_title
 
 NAMES = {
     "routed": "routed by the learnt rule",
@@ -297,7 +298,7 @@ def chart(
     )
     shown = rows.filter(pl.col(axis).is_not_null(), pl.col("kind").is_in([*_MARKS]))
     title = f"$ per {said.many} queries" if axis == "cost" else AXES[axis]
-    layout = theme.layout(x=title, y=quality.name, height=480)
+    layout = theme.layout(x=title, y=axis_title(quality), height=480)
     traces = [*_stacks(stacks, axis), *(_line(path, kind, axis) for kind in _LINES)]
     traces += [_mark(row, axis) for row in shown.iter_rows(named=True)]
     layout["annotations"] = [theme.better(higher=quality.higher_is_better)]

@@ -36,7 +36,7 @@ AXES: Mapping[str, str] = {
     "mode": "Search",
     "embedder": "Embedders",
     "reranker": "Rerankers",
-    "candidates": "K, passages for the reranker, if any",
+    "candidates": "Candidates (K) for the reranker",
     "dim": "Dimensions",
     "index": "Vector index",
     "rewrite": "Rewrites of what is typed",

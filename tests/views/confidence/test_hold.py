@@ -10,6 +10,7 @@ from core.decide.near import Turn, turns
 from core.decide.rules import Constraints, decide
 from core.views.confidence import charts, hold, words
 from core.views.confidence.hold import shares
+from core.views.words.choice import meaning
 from tests.stores import HOSTILE
 from tests.views.made import asking, stacks
 
@@ -91,7 +92,7 @@ def test_without_results_per_query_averages_tie_where_they_read_the_same_and_cha
     assert words.held(view) == "How sure a is, is unknown: there are no results per query."
     shown = words.held_cards(view, chances, (60, None))
     assert [(label, value) for label, value, _ in shown][1:] == [("Latency", "100 ms"), ("Cost", "$1.00")]
-    assert shown[0][2].endswith("n = 60")
+    assert shown[0][2].endswith(f"n = 60, {meaning(view.quality)}")
     assert charts.chances(hold.share_rows(TABLE, view.decision, chances)) is None
 
 
