@@ -233,7 +233,7 @@ def finish(one: Known, bar: DeltaGenerator) -> None:
         and bar.button("See the decision", key=f"show_{one.name}", type="primary")
     ):
         go_to_workspace(one.status.collection_id)
-        go("decision")
+        go("decision", ws=one.status.collection_id)
 
 
 def searched(one: Known) -> None:

@@ -282,3 +282,19 @@ def test_a_press_counts_in_the_moment_that_an_evaluation_ends(
     app.button(key="show_local-1").click().run()
     assert_sound(app)
     assert answer(app).startswith("Best so far: ")
+
+
+def test_a_result_is_shown_in_the_workspace_that_it_filled(
+    open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    runs = {"collection_id": "python-docs", "runs_done": 9, "runs_total": 9, "name": "local"}
+    known = [Known("local-1", Status(state=State.FINISHED, **runs), Folder(tmp_path))]
+    monkeypatch.setattr(Work, "known", lambda *_: known)
+    app = open_page(demo_store, "decision", ws="clq-paper", sla_ms="600", budget="2.5per1k", k="10")
+    app.switch_page("pages/run.py").run()
+    app.button(key="show_local-1").click().run()
+    assert_sound(app)
+    assert app.session_state["ws"] == "python-docs"
+    assert app.query_params["ws"] == "python-docs"
+    assert not {"sla_ms", "budget"} & set(app.query_params), "those of the workspace that was left"
+    assert answer(app).startswith("Best so far: ")

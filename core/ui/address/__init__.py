@@ -165,15 +165,19 @@ def write(*, whole: bool) -> None:
 
 
 def leave(asked: Mapping[str, str | Iterable[str]]) -> dict[str, str | Iterable[str]]:
-    """End the run for another page, with settings for its URL in addition to those in every link."""
+    """End the run for another page, with settings for its URL in addition to those in every link.
+
+    Settings of this workspace are not taken to another one (``ws``).
+    """
     follow()
-    settings = {**carried(), **asked}
+    elsewhere = "ws" in asked
+    settings = {**({} if elsewhere else carried()), **asked}
     context = get_script_run_ctx(suppress_warning=True)
     if context is not None:
         with context.session_state.query_params() as address:
             _let_go(address)
         _release(context)
-    st.session_state[_ASKED] = frozenset(asked)
+    st.session_state[_ASKED] = frozenset(SETTINGS if elsewhere else asked)
     return settings
 
 

@@ -74,7 +74,7 @@ def _finish(one: Known, bar: DeltaGenerator) -> None:
     here = one.status.collection_id in cache.workspaces(cache.snapshot(None))
     if here and one.status.runs_done and bar.button("See the answers", key=f"answers_{one.name}"):
         go_to_workspace(one.status.collection_id)
-        go("readers")
+        go("readers", ws=one.status.collection_id)
 
 
 def _new() -> None:
