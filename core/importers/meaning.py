@@ -73,9 +73,11 @@ _NAMES = {
     *MODELS,
 }
 """Columns that name the stack of a row if no column has that role."""
+_ID_WORDS = {name for name in NAMES["query_id"] if name.endswith("_id")}
+_WORDS_OF_QUERIES = {*NAMES["query_id"]} - _ID_WORDS
 # Columns of texts if another column holds the ids
 _TEXTS = frozenset({"query", "question", "user_input", "user_query", "input", "query_text", "question_text",
-                    "query_string", "search_query", "utterance", *NAMES["query_id"]})  # fmt: skip
+                    "query_string", "search_query", "utterance", *_WORDS_OF_QUERIES})  # fmt: skip
 _TEXTS_OF: Mapping[str, frozenset[str]] = {
     "query_id": _TEXTS | {"text"},
     "passage_id": frozenset({"passage", "passage_text", "doc_text", "document_text", "chunk_text", "content",
@@ -85,9 +87,10 @@ _TEXTS_OF: Mapping[str, frozenset[str]] = {
 title."""
 COMPARED = "its texts are not stored: they are compared with those of the collection"
 _CHUNKS = frozenset({"passage_id", "pid", "chunk_id", "passage"})
-_DOCUMENTS = frozenset({"doc_id", "docid", "doc", "docno", "document_id", "did", "d_id", "corpus_id"})
+_DOCUMENTS = frozenset({"doc_id", "docid", "doc", "docno", "document_id", "did", "d_id", "corpus_id",
+                        *NAMES["passage_id"]})  # fmt: skip
 _IDS = frozenset({"query_id", "qid", "q_id", "queryid", "topic", "topic_id", "question_id", "sample_id",
-                  "example_id", "case_id", "test_case", "test_case_id"})  # fmt: skip
+                  "example_id", "case_id", "test_case", "test_case_id", *_ID_WORDS})  # fmt: skip
 _BETTER = {
     "query_id": (_TEXTS, _IDS, "`{}` holds the ids"),
     "passage_id": (_DOCUMENTS, _CHUNKS, UNKNOWN),  # it names the document of the passage

@@ -68,9 +68,8 @@ _PERCENT = re.compile(
     r"|[(\[](?:pct|percent|prozent|procent)[)\]])|_*\(%\)",
     re.IGNORECASE,
 )
-_MEAN = re.compile(
-    r"^(?:mean|avg|average)[\s_.]+|[\s_.,:|/-]+[(\[]?(?:mean|avg|average)[)\]]?$", re.IGNORECASE
-)
+_MEANS = "|".join(["mean", "avg", "average", *(word for word, of in WORDS.items() if of == "mean")])
+_MEAN = re.compile(rf"^(?:{_MEANS})[\s_.]+|[\s_.,:|/-]+[(\[]?(?:{_MEANS})[)\]]?$", re.IGNORECASE)
 FLATTENED = re.compile(r"""\(\s*(['"])(?P<first>.*?)\1\s*,\s*(['"])(?P<second>.*?)\3\s*\)""")
 """Two levels of a header that pandas joins into one name."""
 _FULL = {

@@ -50,6 +50,8 @@ _NAMES: Mapping[str, str] = {
            " configurazione configuracao systeem configuratie aanpak nom nombre nome naam",
     "query_id": "anfrage frage suchanfrage abfrage requete consulta pregunta domanda interrogazione richiesta"
                 " pergunta zoekvraag vraag zoekopdracht",
+    "passage_id": "dokument documento",
+    "rank": "rang platz posicion posizione posicao positie",
     "measure": "metrik mass kennzahl metrique mesure metrica medida misura metriek maat",
     "value": "wert valeur valor valore waarde",
     "n": "anfragen fragen anzahl_anfragen anzahl_fragen anzahl_suchanfragen requetes questions"
@@ -57,7 +59,11 @@ _NAMES: Mapping[str, str] = {
          " numero_de_consultas numero_de_preguntas domande numero_di_domande numero_di_query perguntas"
          " numero_de_perguntas zoekvragen vragen aantal_zoekvragen aantal_vragen",
 }  # fmt: skip
-NAMES: Mapping[str, tuple[str, ...]] = {role: tuple(names.split()) for role, names in _NAMES.items()}
+_ENDS: Mapping[str, tuple[str, ...]] = {"query_id": ("", "_id"), "passage_id": ("", "_id")}
+NAMES: Mapping[str, tuple[str, ...]] = {
+    role: tuple(name + end for end in _ENDS.get(role, ("",)) for name in names.split())
+    for role, names in _NAMES.items()
+}
 """Role → the names of its columns."""
 MODELS = frozenset({"modell", "modele", "modelo", "modello"})
 """Column names for models that name stacks."""

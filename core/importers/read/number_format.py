@@ -6,6 +6,7 @@ If cells are ambiguous (``1,200`` is 1200 or 1.2), the user decides.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -124,6 +125,8 @@ class Way:
             cleaned = cleaned.str.replace(_DOLLARS, "")
         if self.kind in ("share", "any"):
             cleaned = cleaned.str.replace(_PERCENT, "")
+        if self.kind == "figure" and (units := "|".join(re.findall(r"[^\W\d_]+", cells.name))):
+            cleaned = cleaned.str.replace(rf"(?i)(\d)\s*(?:{units})\s*$", "$1")  # that of the name, once more
         cleaned = cleaned.str.strip_chars()
         if self.kind in ("plain", "whole"):
             return cleaned

@@ -256,6 +256,16 @@ FORMS = {
         },
         {"nDCG@10": 0.5, "latency_p95": 340.0, "usd_per_1k": 2.0},
     ),
+    "a mean in brackets": (
+        "Variante,nDCG@10 (Mittel),Antwortzeit [ms]\nA,0.5,12.5\n",
+        {},
+        {"nDCG@10": 0.5, "latency_p50": 12.5},
+    ),
+    "units in the cells": (
+        "stack,p95 latency (s),median time (ms)\nA,0.031 s,12 ms\n",
+        {},
+        {"latency_p95": 31.0, "latency_p50": 12.0},
+    ),
     "a row is a stack": (
         "query,quality,rank\nA,0.5,1\n",
         {"row": "stack", "columns": {"run": "query"}},
@@ -435,7 +445,8 @@ def test_stacks_are_named_by_the_parameters_that_differ(case):
 
 def test_a_grid_with_a_row_twice_is_refused_by_its_line():
     text = "chunk_size,embedder,recall@5\n256,minilm,0.6\n256,minilm,0.7\n"
-    assert refusal(up("x.csv", text)) == "x.csv:3: The stack 'embedder minilm' occurs twice."
+    told = "x.csv:3: The stack 'embedder minilm' occurs twice. Keep one of its rows, or name in a column"
+    assert refusal(up("x.csv", text)) == f"{told} what sets them apart."
 
 
 def test_a_number_of_the_row_is_no_parameter():

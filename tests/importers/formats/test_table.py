@@ -301,7 +301,7 @@ BROKEN_BOARDS = {
     "no name": ("RA-nWG@10\n0.5\n", "of no format known"),
     "no name, two measures": ("RA-nWG@10,Hit@10\n0.5,1\n", "x: No column names the stacks."),
     "empty name": ("stack,RA-nWG@10\n,0.5\n", "x:2: The row names no stack."),
-    "twice": ("stack,RA-nWG@10\nA,0.5\nA,0.6\n", "x:3: The stack 'A' occurs twice."),
+    "twice": ("stack,RA-nWG@10\nA,0.5\nA,0.6\n", "x:3: The stack 'A' occurs twice. Keep one"),
     "word": ("stack,RA-nWG@10\nA,good\n", "x:2, column `RA-nWG@10`: 'good' is not a finite number."),
     "infinite": ("stack,RA-nWG@10\nA,inf\n", "x:2, column `RA-nWG@10`: 'inf' is not a finite number."),
     "dimension": ("stack,dim,RA-nWG@10\nA,big,1\n", "x:2, column `dim`: 'big' is not an integer."),
@@ -465,3 +465,19 @@ def test_scores_are_scores_where_they_are_no_whole_numbers_or_said_to_be():
     assert read(up("qrels.csv", f"{head}q,a,0.5\nq,b,0.25\n")).taken["rankings"] == 2
     said = read(up("qrels.csv", f"{head}q,a,2\nq,b,1\n"), columns={"score": "score"})
     assert said.taken["rankings"] == 2
+
+
+def test_rankings_with_german_headers():
+    made = read(
+        up(
+            "x.csv",
+            "Frage-ID;System;Rang;Dokument;Score\nq1;bm25;1;d1;7,1\nq1;bm25;2;d2;6,0\nq2;bm25;1;d1;0,8\n",
+        )
+    )
+    ranked = rows(made, "rankings").select("query_id", "passage_id", "rank")
+    assert ranked.rows() == [("q1", "d1", 1), ("q1", "d2", 2), ("q2", "d1", 1)]
+
+
+def test_texts_beside_ids_in_german():
+    made = read(up("x.csv", "Frage-ID;Frage;chunk_id;Dokument;Rang\nq1;Was?;c1;d1;1\nq2;Wer?;c2;d1;1\n"))
+    assert rows(made, "rankings").select("query_id", "passage_id").rows() == [("q1", "c1"), ("q2", "c2")]

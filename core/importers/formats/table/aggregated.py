@@ -77,7 +77,7 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
     named = {"run": means.roles["run"]} if "run" in means.roles else {}
     settings = {f"set {column}": column for column in means.settings}
     if not named and not means.axes and not settings:
-        do = "Add a column `stack`, or map one to run."
+        do = "Add a column `stack`, or say which column it is (--column run=…)."
         raise InputError("No column names the stacks.", where=table.name, do=do)
     also = {f"run {place_}": column for place_, column in enumerate(means.also)}
     rows = table.taking(means.axes | named | also | settings)
@@ -95,7 +95,8 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
         if not name:
             raise InputError("The row names no stack.", where=where)
         if key in seen:
-            raise InputError(f"The stack {quoted(name)} occurs twice.", where=where)
+            do = "Keep one of its rows, or name in a column what sets them apart."
+            raise InputError(f"The stack {quoted(name)} occurs twice.", where=where, do=do)
         seen.add(key)
         stacks.append((name, spec))
     return stacks
