@@ -26,6 +26,7 @@ from core.store import Store
 from core.views import text
 from core.views.blocks import Cards, Comparison
 from core.views.what_if.scenarios import YOURS
+from core.views.words.advice import ROLES
 from core.views.words.judging import IF_THEY_HOLD
 from tests.oracle.worlds import World, world
 from tests.pipeline import cranfield
@@ -94,7 +95,17 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
     shares = hold.tables["chances"].select("p_best", "p_feasible", "p_frontier").unpivot()["value"]
     assert shares.drop_nulls().is_between(0, 1).all()
 
-    yours = decision.page("what_if", "scenarios").tables["scenarios"].filter(scenario=YOURS)
+    scenarios = decision.page("what_if", "scenarios")
+    if decision.data["no_clear_winner"]:
+        traded = decision.data["trade"]
+        other, second = traded["other"]["stack"], percent(traded["other"]["pgs"])
+        assert hold.sentence.endswith(f", {other} in {second}.")
+        roles = dict(hold.tables["chances"].select("name", "status").rows())
+        assert (roles[stack], roles[other]) == ROLES
+        assert traded["sentence"] in str(scenarios.blocks)
+        assert traded["settles"] in page.sentence + str(page.blocks)
+        assert escape(traded["settles"]) in html
+    yours = scenarios.tables["scenarios"].filter(scenario=YOURS)
     yield "what if", yours["name"][0], None, None
 
     said = Answers(results, folder).decide(collection, asked)

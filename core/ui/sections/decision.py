@@ -96,7 +96,8 @@ def alternatives(*, view: View) -> None:
             with more:
                 if traded is not None:
                     st.markdown(_side_by_side(side_by_side(view, traded)))
-                _more(alternative_rows(view), price_rows(view), "" if either else rented_words(view))
+                rows = alternative_rows(view)
+                _more(rows, price_rows(view), "" if either else rented_words(view), either=either)
 
 
 def _side_by_side(table: Table) -> str:
@@ -112,12 +113,16 @@ def _as_table(lines: Sequence[Sequence[str]], ruler: Sequence[str] = ()) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in (first, ruler or [":--"] * len(first), *rest))
 
 
-def _more(rows: pl.DataFrame, steps: pl.DataFrame, saved: str) -> None:
-    """Draw the next alternatives with their buttons, all as a table, and the price of more quality."""
+def _more(rows: pl.DataFrame, steps: pl.DataFrame, saved: str, *, either: bool) -> None:
+    """Draw the next alternatives with their buttons, all as a table, and the price of more quality.
+
+    Args:
+        either: Whether the first stands beside the choice already.
+    """
     for row in rows.slice(ALTERNATIVES_SHOWN, SHOWN).iter_rows(named=True):
         st.markdown(f"**{plain(row['stack'])}** {plain(row['in_words'])}")
         st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
-    if rows.height:
+    if not (rows := rows[1:] if either else rows).is_empty():
         show.table(rows, OFFERED)
         if saved:
             st.caption(saved)

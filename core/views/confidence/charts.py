@@ -12,10 +12,15 @@ from core.analysis.workspace.scores import Floats
 from core.views import text, theme
 from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, Grid, letters
 from core.views.confidence.worth import USUAL
+from core.views.words.advice import ROLES
 
 SHOWN = 12  # Stacks in the chart of probabilities; the table has all
 _LINE = 68
-_COLOURS = {"chosen": theme.ACCENT, "excluded": theme.NEUTRAL}  # of bars; others have the frontier's
+_COLOURS = {
+    "chosen": theme.ACCENT,
+    **dict.fromkeys(ROLES, theme.ACCENT),
+    "excluded": theme.NEUTRAL,
+}  # of bars; others have the frontier's
 
 
 def chances(rows: pl.DataFrame) -> go.Figure | None:
@@ -25,13 +30,13 @@ def chances(rows: pl.DataFrame) -> go.Figure | None:
         The first `SHOWN` stacks that are ever the best; None if no probability is known.
     """
     drawn = rows.filter(pl.col("p_best").is_not_null()).head(SHOWN)
-    drawn = drawn.filter((pl.col("p_best") > 0) | (pl.col("status") == "chosen"))
+    drawn = drawn.filter((pl.col("p_best") > 0) | pl.col("status").is_in(["chosen", *ROLES]))
     if drawn.is_empty():
         return None
     layout = theme.layout(x="Share of the resamples", height=110 + 42 * drawn.height)
     layout["xaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
     words = [
-        (f" · <b>{status}</b>" if status in ("chosen", "runner-up", "excluded") else "")
+        (f" · <b>{status}</b>" if status in ("chosen", "runner-up", "excluded", *ROLES) else "")
         for status in drawn["status"]
     ]
     y, hovers = _named_rows(layout, drawn, words), _hovers(drawn)

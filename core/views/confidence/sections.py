@@ -40,7 +40,7 @@ from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, t
 from core.views.confidence.kinds import kinds_of_question
 from core.views.confidence.weights import Grid
 from core.views.link import RULES
-from core.views.words.advice import advice, again, roles
+from core.views.words.advice import ROLES, advice, again, roles
 from core.views.words.choice import listed
 from core.views.words.facts import warnings, worth_judging
 from core.views.words.judging import next_words
@@ -89,7 +89,9 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
         yield Fold("Other chances", [Table(others, HOW_SURE)])
     rows = share_rows(view.table, decision, counted)
     rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
-    ours = pl.col("status").is_in(["chosen", "runner-up"])
+    role = pl.col("run_id").replace_strict(roles(asked), default=None, return_dtype=pl.String)
+    rows = rows.with_columns(status=pl.coalesce(role, pl.col("status").cast(pl.String)))
+    ours = pl.col("status").is_in(["chosen", "runner-up", *ROLES])
     grouped = merged(rows, ours, identical(rows, SAME_CHANCES))
     if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
         yield Text("How often each stack is the best", "heading")

@@ -23,7 +23,7 @@ from core.views.confidence.charts import SHOWN
 from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
-from core.views.words.advice import again, asking_pays, found_again
+from core.views.words.advice import again, asking_pays, first_step, found_again
 from core.views.words.choice import limits, meaning
 from core.views.words.facts import if_judged
 
@@ -46,7 +46,13 @@ def held(view: View) -> str:
     name = view.table["name"][decision.chosen]
     if sure.pgs is None:
         return f"How sure {name} is, is unknown: {sure.unknown}."
-    return f"{name} is {good_enough(decision)} in {text.percent(sure.pgs)} of resamples."
+    rather = view.once(first_step).rather
+    second = (
+        ""
+        if rather is None or rather.pgs[1] is None
+        else f", {rather.stack} in {text.percent(rather.pgs[1])}"
+    )
+    return f"{name} is {good_enough(decision)} in {text.percent(sure.pgs)} of resamples{second}."
 
 
 def about_best(best: pl.Series) -> tuple[str, str]:

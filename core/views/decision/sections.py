@@ -43,7 +43,7 @@ from core.views.words.near import (
     promising_rows,
 )
 from core.views.words.stacks import stack_columns
-from core.views.words.trade import side_by_side, trade
+from core.views.words.trade import PAIR, difference, side_by_side, trade
 from core.views.words.users import hurts
 from core.views.words.verdict import BAR
 
@@ -51,7 +51,13 @@ ALTERNATIVES = "Cheaper or faster"
 
 PRICES = "What more quality costs"
 
-OFFERED = cols.Rows("alternatives", "stack difference low high p_within_delta saves")
+OFFERED = cols.Rows(
+    "alternatives",
+    "stack",
+    cols.text("gap", f"difference [{PAIR}]", "Mean over the queries that count for both.", width=190),
+    "p_within_delta saves",
+    more=("difference", *(cols.signed(end, f"95 % {end}", f"{PAIR}.") for end in ("low", "high"))),
+)
 
 STEPS = cols.Rows("price_of_quality", "paid stack than step_gain step_more per_step")
 
@@ -187,6 +193,7 @@ def alternatives(view: View) -> Blocks:
         if traded is not None:
             yield Text(traded.sentence)
             yield side_by_side(view, traded)
+        rows = rows if second_row(view) is None else rows[1:]  # both stand side by side already
         if rows.height:
             yield Text(ALTERNATIVES, "heading")
             yield Table(rows, OFFERED)
@@ -205,6 +212,7 @@ def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
         {
             "run_id": view.table["run_id"][other.row],
             "stack": f"{view.table['name'][other.row]}{words.also(twins)}",
+            "gap": difference(other),
             "difference": other.difference,
             "low": other.low,
             "high": other.high,

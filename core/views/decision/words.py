@@ -93,7 +93,7 @@ def answer(asked: View) -> Answer:
     meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits."
     parts = [lacking(table, decision) or meet, sure_words(decision, sure), took(table, decision)]
     traded = asked.once(trade)
-    parts += [*lead_words(asked), traded.sentence if traded else "", decision.note]
+    parts += [*lead_words(asked), *((traded.sentence, traded.settles) if traded else ()), decision.note]
     check = check_first(asked)
     parts += [offer_words(table, sure, quality, asked.dropped), check and f"{check}."]
     return Answer(sentence, " ".join(filter(None, parts)), warning)
@@ -260,7 +260,8 @@ def why(asked: View) -> str:
     if lacks := lacking(table, decision):
         return lacks
     best = _best_of(decision, quality, ahead=asked.sure.ahead)
-    said = [took(table, decision) or (_NEITHER if asked.once(first_step).rather else best)]
+    rather = asked.once(first_step).rather
+    said = [took(table, decision) or (f"{_NEITHER} {rather.settles}".strip() if rather else best)]
     said += [dropped_words(asked.dropped), NOTHING if advice(asked) == NOTHING else ""]
     return " ".join(filter(None, said))
 

@@ -25,11 +25,13 @@ from core.views.what_if.ending import deadlines
 from core.views.what_if.moving import staying, steps
 from core.views.what_if.options import ask_options, way_of
 from core.views.what_if.routing import Routable
-from core.views.what_if.scenarios import MOST, choices, measures, parse
+from core.views.what_if.scenarios import MOST, YOURS, choices, measures, parse
 from core.views.what_if.simulator import AXES, WAYS, Simulation
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
 from core.views.what_if.words import WORTH
 from core.views.within import with_limits
+from core.views.words.advice import second_row
+from core.views.words.trade import trade
 
 OWN = "scen"  # The setting with custom scenarios
 ABOUT_SCENARIOS = (
@@ -76,6 +78,8 @@ def scenarios(view: View, ask: Ask) -> Blocks:
     rows = with_limits(data.matrix(view, tuple(chosen)), view)
     sentence, details = words.answer(rows, view.quality)
     yield Answer(sentence, details, caveats={"where they come from": words.legend(rows)})
+    if second_row(view) is not None and (traded := view.once(trade)):
+        yield Text(traded.sentence, label=f"{YOURS}:")
     first, *others = (
         cols.text(f"{measure.name} in words", measure.name, "With 95 % interval and n.", width=175)
         for measure in sorted(measures(view.quality), key=lambda quality: quality.name != view.quality.name)

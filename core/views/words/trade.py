@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from core.analysis.workspace.view import View
 from core.decide.selection import Alternative, Assessment
 from core.decide.ties import CHEAPER, ROUNDING
+from core.stats.intervals import CLUSTERS
+from core.stats.significance import queries_needed
 from core.views import columns as cols
 from core.views import text
 from core.views.blocks import Table
@@ -31,6 +35,8 @@ class Trade:
     tenth: str  # the first share of time or cost that is a tenth or less: "1/57 of the time"; "" if none is
     pgs: tuple[float | None, float | None]  # probability of good selection of each; None = unknown
     apart: str  # the difference in quality, with its measure
+    delta: float = 0.0  # the difference that matters
+    settled_by: int | None = None  # queries that would show it; None = unknown, or these do
 
     @property
     def stack(self) -> str:
@@ -41,6 +47,14 @@ class Trade:
     def beside(self) -> str:
         """The alternative's difference, where the heading names both: ``The second is −0.001 …``."""
         return f"The second against the first: {self.apart}, {PAIR}."
+
+    @property
+    def settles(self) -> str:
+        """How many queries would tell the two apart: ``About 5,000 queries would show …``; "" if unknown."""
+        if self.settled_by is None:
+            return ""
+        number = float(f"{self.settled_by:.2g}")
+        return f"About {number:,.0f} queries would show a difference of {self.delta:g} between them."
 
 
 def trade(view: View) -> Trade | None:
@@ -58,7 +72,23 @@ def trade(view: View) -> Trade | None:
     apart = f"{difference(other)} {view.quality.name}"
     sentence = f"{its['name']} may be as good for {least}: {apart}."
     expected = (_new(view.sure), _new(other))
-    return Trade(its["run_id"], sentence, (own, its), expected, tenth, (view.sure.pgs, other.pgs), apart)
+    pgs, delta = (view.sure.pgs, other.pgs), view.decision.delta
+    settled_by = _settled_by(view, [chosen, other.row], delta)
+    return Trade(its["run_id"], sentence, (own, its), expected, tenth, pgs, apart, delta, settled_by)
+
+
+def _settled_by(view: View, rows: Sequence[int], delta: float) -> int | None:
+    """Return how many queries show a difference of delta between two stacks, if more than today's."""
+    paired = view.paired
+    if paired is None or paired.clusters is not None or not delta:
+        return None
+    own, its = paired.places(view.table["run_id"])[rows].tolist()
+    if min(own, its) < 0:
+        return None
+    gaps = paired.values[own] - paired.values[its]
+    gaps = gaps[~np.isnan(gaps)]
+    needed = float(queries_needed(gaps.std(ddof=1), delta)) if len(gaps) >= CLUSTERS else np.nan
+    return int(needed) if needed > len(gaps) else None
 
 
 def difference(other: Alternative) -> str:

@@ -13,12 +13,14 @@ from core.api.workspace import Workspace
 from core.decide.axes import COST
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints
+from core.stats.significance import queries_needed
 from core.store import Store
-from core.views.confidence.words import plan_answer
+from core.views.confidence.words import held, plan_answer
 from core.views.decision.chart import pareto_of
+from core.views.decision.sections import alternative_rows
 from core.views.decision.tiles import Tile, confidence
-from core.views.decision.words import title
-from core.views.text import percent
+from core.views.decision.words import answer, title, why
+from core.views.text import percent, signed
 from core.views.words.advice import JUDGE, MEETS, NOTHING, PAYS, advice, objection, roles, second_row
 from core.views.words.facts import if_judged
 from core.views.words.trade import trade
@@ -172,6 +174,16 @@ def test_a_stack_as_good_for_a_tenth_of_the_cost_is_considered_first(cost: float
         assert taken == view.sure.alternatives[0].pgs, "both are held against the same best"
         assert trade(view).beside.startswith("The second against the first: −0.001 [")
         assert trade(view).beside.endswith("] RA-nWG@10, 95 % interval of this pair alone.")
+        needed = int(queries_needed((values[0] - values[1]).std(ddof=1), 0.01))
+        assert needed > 60
+        assert trade(view).settled_by == needed
+        settles = f"About {float(f'{needed:.2g}'):,.0f} queries would show a difference of 0.01 between them."
+        assert trade(view).settles == settles
+        assert settles in why(view)
+        assert settles in answer(view).reason
+        assert held(view).endswith(f"of resamples, b in {percent(view.sure.alternatives[0].pgs)}.")
+        (offered,) = alternative_rows(view).to_dicts()
+        assert offered["gap"] == f"−0.001 [{signed(offered['low'])}, {signed(offered['high'])}]"
         assert roles(view) == {"r0": "chosen by the rule", "r1": "may match it"}
         assert second_row(view) == 1
     else:
