@@ -126,7 +126,9 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         )
         for way in PERTURBATIONS
     }
-    name = places["name"].text_input("Name", begun.name, key=f"name_{start}")
+    moved = bool(begun.documents) and not same
+    usual = Path(documents).name if moved else begun.name
+    name = places["name"].text_input("Name", usual, key=f"name_{key if moved else start}")
     about = "Latencies are medians of these; 0 measures none."
     repeats = number("latency", "Times each question is asked", begun.repeats, about=about, min_value=0)
     about = "It stops before it would spend more."

@@ -127,6 +127,20 @@ def test_an_empty_field_is_asked_for_and_no_mistake(open_page: OpenPage, empty_s
     assert "There are no questions" in app.error[0].value, "of a text that was edited its names are said"
 
 
+def test_an_evaluation_of_other_documents_has_their_name(
+    open_page: OpenPage, demo_store: Path, tmp_path: Path
+):
+    (tmp_path / "handbook").mkdir()
+    (tmp_path / "handbook" / "a.md").write_text("Wings lift.")
+    app = open_page(demo_store, "run", ws="python-docs")
+    names = [each.value for each in app.text_input if each.label == "Name"]
+    box = app.selectbox(key="Documents_this workspace")
+    box.options.append(str(tmp_path / "handbook"))  # as a browser accepts what is typed
+    box.set_value(str(tmp_path / "handbook")).run()
+    assert_sound(app, "Run")
+    assert [each.value for each in app.text_input if each.label == "Name"] == ["handbook"] != names
+
+
 def test_a_preset_runs_on_the_open_workspace(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "run", ws="python-docs")
     next(group for group in app.button_group if group.label == "Start from").set_value("quick-local").run()

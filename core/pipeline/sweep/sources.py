@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Protocol
@@ -263,18 +264,29 @@ def chosen(queries: pl.DataFrame, judged: pl.DataFrame | None, limit: int | None
 
 
 def _is_a_list(member: Member) -> bool:
-    """Return whether a file is plain text with a question on each line; questions contain commas."""
+    """Return whether a file has a question on each line, by its ending or header; many contain commas."""
     lines = head_lines(member)
     first = next((line for line in lines if line.strip()), "")
     plain = PurePosixPath(member.file).suffix.lower() == ".txt"
-    return plain and bool(first) and "\t" not in first and not first.lstrip().startswith(("{", "["))
+    bare = bool(first) and "\t" not in first and not first.lstrip().startswith(("{", "["))
+    return (plain and bare) or _is_header(first)
+
+
+def _is_header(line: str) -> bool:
+    return line.strip().strip('"').lower() in ROLES["text"]
+
+
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 def _listed(member: Member, collection_id: str) -> pl.DataFrame:
     """Read a question on each line; its id is the number of the line."""
     numbers: dict[str, int] = {}
     for number, line in enumerate(whole(member).decode().split("\n"), start=1):
-        if text := line.strip():
+        text = line.strip()
+        if _QUOTED.fullmatch(text):
+            text = text[1:-1].replace('""', '"').strip()
+        if text and (numbers or not _is_header(text)):
             if text in numbers:
                 found = f"The question of line {numbers[text]} occurs again."
                 raise InputError(found, where=f"{member.name}:{number}", do="Keep one of them.")
@@ -289,7 +301,7 @@ def _questions(member: Member, collection_id: str, given: Mapping[str, str]) -> 
         return _listed(member, collection_id)
     kind = kind_of(member)
     if kind is None:
-        do = "Questions are a table with ids and texts (CSV, TSV, JSONL, Parquet), or .txt, one on each line."
+        do = "Questions are a table with ids and texts (CSV, TSV, JSONL, Parquet), or one on each line."
         raise InputError("This holds no questions.", where=member.name, do=do)
     table = read_table(member, kind)
     columns = table.rows.columns

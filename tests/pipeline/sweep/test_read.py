@@ -237,6 +237,14 @@ def test_plain_text_has_a_question_on_each_line(tmp_path: Path):
     assert read_queries(path, "c")["query_id"].to_list() == ["a"], "a table, whatever its ending"
 
 
+def test_a_table_of_questions_alone_is_a_list(tmp_path: Path):
+    path = tmp_path / "asked.csv"
+    path.write_text('question\nWho reads?\n"Who, then, ""writes""?"\n')
+    asked = read_queries(path, "c")
+    assert asked["query_id"].to_list() == ["line-2", "line-3"]
+    assert asked["text"].to_list() == ["Who reads?", 'Who, then, "writes"?']
+
+
 def test_what_questions_name_stands_in_a_column_and_is_asked_with_other_names(docs: Path):
     path = docs / "mine.csv"
     path.write_text("query_id,text,entity\na,what of the pump 7 and MG-200,pump 7; MG-200\nb,cats,\n")
