@@ -20,6 +20,7 @@ from core.views.diagnostics import drifting, foretold, watching
 from core.views.diagnostics import names as page
 from core.views.diagnostics import noise_costs as noisy
 from core.views.text import plain
+from core.views.words.users import in_words
 
 COSINES = "Cosine to the clean query by level of small talk; the paper's is to a restatement of it."
 
@@ -127,7 +128,8 @@ def by_query(view: View, ask: Ask, runs: Gathered, table: pl.DataFrame) -> Block
     asked = view.snapshot.queries(view.scope.collection_id).select("query_id", "text")
     levels = [name for name in rows.columns if name not in ("query_id", "clean", "hurt_by", "lost")]
     scores = [cols.score(name, label) for name, label in zip(levels, noisy.names(levels), strict=True)]
-    texts = rows.join(asked, on="query_id", how="left", maintain_order="left")
+    said = pl.col("hurt_by").map_elements(in_words, return_dtype=pl.String)
+    texts = rows.with_columns(said).join(asked, on="query_id", how="left", maintain_order="left")
     yield Table(
         texts,
         cols.Rows("noise_queries", cols.text("text", "query", width=330), "hurt_by lost clean", *scores),

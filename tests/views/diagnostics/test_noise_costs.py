@@ -13,7 +13,7 @@ from core.analysis.workspace.view import View
 from core.diagnostics.noise import EFFECTS
 from core.prices import PriceBook
 from core.views.confidence.noisy import choice_under_noise
-from core.views.diagnostics.noise_costs import answer, best_rewrite, cards, chart
+from core.views.diagnostics.noise_costs import answer, best_rewrite, cards, chart, names
 from tests.stores import Lab
 from tests.views.made import LAB
 
@@ -72,6 +72,15 @@ def test_the_best_stack_and_what_costs_it_most_stand_first():
     assert (row["family"], row["perturb"]) == ("b", "typo 1")
     assert best_rewrite(table, row, QUALITY) is None
     assert len(cards(table, QUALITY)) <= 4
+
+
+def test_perturbations_say_their_level_in_words():
+    asked = ["", "noise 2", "noise 2 typo 1"]
+    assert names(asked) == [
+        "as they are",
+        "small talk (level 2 of 4)",
+        "small talk and typos (noise 2 typo 1)",
+    ]
 
 
 def test_equal_lines_are_drawn_once_and_stacks_share_their_scale():
