@@ -136,10 +136,9 @@ def test_an_axis_with_a_step_of_its_own_is_its_key_its_methods_and_its_step():
     }  # fmt: skip
 
 
-def test_a_limit_beside_the_quality_is_its_axis_its_source_its_column_and_its_type():
+def test_a_limit_beside_the_quality_is_its_axis_its_source_and_its_type():
     assert naming(r"refusal_rate\b|\bREFUSING\b", "core", "pages") == {
-        "core/api/options.py", "core/decide/axes.py", "core/views/columns.py",
-        "core/analysis/workspace/figures/beside.py",
+        "core/api/options.py", "core/decide/axes.py", "core/analysis/workspace/figures/beside.py",
     }  # fmt: skip
 
 

@@ -30,6 +30,8 @@ class Axis:
     key: str  # its name in rules and keys
     column: str  # its column of the stack table
     word: str  # its name in a sentence
+    heading: str = ""  # label of its column in tables; "" = the column's name
+    about: str = ""  # help of that column
     article: str = ""  # article before it, with a blank
     unit: str = ""  # unit of its numbers; "" for a share
     unit_words: str = ""  # the unit written out
@@ -172,6 +174,7 @@ HARM = Axis(
     key="harm",
     column="harm",
     word="harm",
+    about="Harm at the cutoff, or Harm + Hole where over 5 % of a Top-K is unjudged.",
     compared=False,
     limit="max_harm",
     limit_word="harm cap",
@@ -182,6 +185,7 @@ ROBUST = Axis(
     key="robust",
     column="robust",
     word="robust quality",
+    about="The same under the worst of the query as it is and as it was perturbed.",
     article="a ",
     higher_is_better=True,
     compared=False,
@@ -195,6 +199,8 @@ REFUSING = Axis(
     key="refusal_rate",
     column="refusal_rate",
     word="right-refusal rate",
+    heading="refused rightly",
+    about="Of the questions without an answer, what the reader refused.",
     article="a ",
     higher_is_better=True,
     compared=False,
@@ -208,6 +214,8 @@ ANSWERING = Axis(
     key="answer_rate",
     column="answer_rate",
     word="answer rate",
+    heading="answered",
+    about="Of the questions with an answer, what the reader did not refuse.",
     article="an ",
     higher_is_better=True,
     compared=False,
@@ -221,6 +229,8 @@ LEAK = Axis(
     key="leak",
     column="leak",
     word="leak rate",
+    heading="leaks",
+    about="Share of questions whose first K hold a passage that their filter forbids.",
     article="a ",
     compared=False,
     limit="max_leak",

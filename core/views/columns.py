@@ -283,10 +283,7 @@ _EVERY = (
     text("why", "noted"),
     text("sure", "question"),
     text("latency_note"),
-    score("robust", help="The same under the worst of the query as it is and as it was perturbed."),
-    score("harm", help="Harm at the cutoff, or Harm + Hole where over 5 % of a Top-K is unjudged."),
-    score("refusal_rate", "refused rightly", "Of the questions without an answer, what the reader refused."),
-    score("leak", "leaks", "Share of questions whose first K hold a passage that their filter forbids."),
+    *(score(axis.column, axis.heading, axis.about) for axis in BESIDE),
     usd(
         "switching_usd",
         "$ to switch",
@@ -300,7 +297,6 @@ _EVERY = (
     text("filter", "the asker's filter", width=290),
     score("short", "short", "Share with fewer allowed passages than exact filtered search returns."),
     count("short_n", "n of short", "Questions of which that is known."),
-    score("answer_rate", "answered", "Of the questions with an answer, what the reader did not refuse."),
     *(
         count(f"{axis.column}_n", "n", f"Queries that carry the {axis.word}.")
         for axis in BESIDE

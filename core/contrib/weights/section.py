@@ -232,7 +232,6 @@ def trail(read: Weighable) -> pl.DataFrame:
 
 
 _WEIGHT = cols.number("weight", help="What a point of the rating adds to the relevance.")
-_CRITERION = cols.text("criterion")
 SHOWN = cols.Rows(
     "criteria_weights",
     cols.text("weighed", "weights"),
@@ -244,10 +243,10 @@ SHOWN = cols.Rows(
     cols.text("weights", "which", width=420),
     ends="95 % interval, paired by query.",
 )
-RESPONSE = cols.Rows("criteria_response", _CRITERION, _WEIGHT, "quality low high n")
+RESPONSE = cols.Rows("criteria_response", "criterion", _WEIGHT, "quality low high n")
 TRAIL = cols.Rows(
     "criteria",
-    _CRITERION,
+    "criterion",
     cols.text("meaning", "5 and 0 mean", width=420),
     _WEIGHT,
     cols.number("least", help="Lowest weight of any query."),
@@ -262,7 +261,7 @@ TRAIL = cols.Rows(
 RATED = cols.Rows(
     "ratings",
     "query_id rank passage_id",
-    _CRITERION,
+    "criterion",
     cols.points("rating", help="Relevance 0 to 10, criteria 0 to 5."),
     _WEIGHT,
     cols.count("grade", help="In the golden set; empty = unjudged."),
