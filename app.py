@@ -9,20 +9,19 @@ from starlette.middleware import Middleware
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.ui.access import AccessMiddleware
-from core.ui.serving import IMPORTS, TURNS, ready
+from core.ui.serving import ready, taking_turns
 
 
 def dashboard() -> None:
     """Draw the page named in the URL."""
-    with IMPORTS.halted(), TURNS.take():
+    with taking_turns():
         from core.ui.draw import draw_page  # noqa: PLC0415 - seconds, in which a browser loads its part
         from core.ui.pages import open_page  # noqa: PLC0415
         from core.ui.shell import ICON, shell  # noqa: PLC0415
 
         page, script = open_page(draw_page)
         st.set_page_config(f"{page.title} · CLQ Explorer", ICON, layout="wide", initial_sidebar_state=232)
-        with shell(page):
-            script.run()
+        shell(page, script)
 
 
 if get_script_run_ctx(suppress_warning=True) is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NumberInput_pb2 import NumberInput
 from streamlit.proto.Slider_pb2 import Slider
 from websockets.asyncio.client import ClientConnection, connect
+
+from core.ui.moves import STRIP
 
 _T = TypeVar("_T")
 
@@ -35,14 +38,19 @@ class Session:
 
     Attributes:
         shown: Kinds of all elements that the server has sent, such as "exception".
+        heading: The heading sent last.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str] = MappingProxyType({})) -> None:
         self.shown: set[str | None] = set()
+        self.heading = ""
         self._url = url
         self._headers = headers
         self._parts = urlsplit(url)
         self._widgets: dict[str, Slider | NumberInput] = {}
+        self._limits: dict[str, Any] = {}
+        self._strip = self._part = ""
+        self._released = 0
         self._state = ClientState(query_string=self._parts.query, page_name=self._parts.path.strip("/"))
         self._connection: ClientConnection
 
@@ -59,15 +67,23 @@ class Session:
     ) -> None:
         await self._connection.close()
 
+    @property
+    def query(self) -> str:
+        """The query of the address, as the server wrote it last."""
+        return self._state.query_string
+
     async def move(self, label: str, value: float) -> float:
-        """Set a slider, or a field of a number, by how its label begins.
+        """Set a limit on its strip, a slider, or a field of a number, by how its label begins.
 
         Returns:
-            Seconds until the server has sent the whole page again.
+            Seconds until the server has sent everything that is new.
 
         Raises:
             KeyError: If the page has no such widget.
         """
+        limits = {limit["label"]: limit["key"] for limit in self._limits.get("limits", ())}
+        if key := next((limits[name] for name in limits if name.startswith(label)), None):
+            return await self._release(key, value)
         named = next((name for name in self._widgets if name.startswith(label)), label)
         widget = self._widgets[named].id
         states = self._state.widget_states.widgets
@@ -78,6 +94,19 @@ class Session:
             state.double_array_value.data[:] = [value]
         start = time.perf_counter()
         await self._rerun()
+        return time.perf_counter() - start
+
+    async def _release(self, limit: str, value: float) -> float:
+        """Let a limit go on its strip, as the browser's script does."""
+        self._released += 1
+        values = {"number": self._released, "values": {**self._limits["values"], limit: value}}
+        sent = self._state.widget_states.widgets.add(id=f"$$STREAMLIT_INTERNAL_KEY_{self._strip}__events")
+        sent.json_trigger_value = json.dumps([{"event": "released", "value": values}])
+        self._state.fragment_id = self._part
+        start = time.perf_counter()
+        await self._rerun()
+        self._state.widget_states.widgets.remove(sent)
+        self._state.fragment_id = ""
         return time.perf_counter() - start
 
     async def _rerun(self) -> None:
@@ -98,6 +127,12 @@ class Session:
             self._state.page_name = ""
         elif kind == "page_info_changed":
             self._state.query_string = answer.page_info_changed.query_string
+        elif element == "heading":
+            self.heading = answer.delta.new_element.heading.body
+        elif element == "bidi_component" and STRIP in answer.delta.new_element.bidi_component.id:
+            strip = answer.delta.new_element.bidi_component
+            self._strip, self._part = strip.id, answer.delta.fragment_id
+            self._limits = json.loads(strip.json)
         elif element in ("slider", "number_input"):
             widget = getattr(answer.delta.new_element, element)
             self._widgets[widget.label] = widget

@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from core.analysis.workspace.choices import Has
-from core.analysis.workspace.view import Place, View
+from core.analysis.workspace.view import Place
 from core.ui.address.links import go
 from core.views.finding import Found, document, found_in, sent, silent
 from core.views.pages import PAGES
@@ -28,13 +28,14 @@ _component = st.components.v2.component(
 )
 
 
-def search(place: Place | None, has: Collection[Has]) -> None:
+def search(place: Place | None, stacks: pl.DataFrame | None, has: Collection[Has]) -> None:
     """Draw the search, and open the chosen result.
 
     Args:
+        stacks: The stacks that can be found.
         has: The data that the workspace has for pages.
     """
-    table = place.table if isinstance(place, View) else _NOWHERE
+    table = _NOWHERE if stacks is None else stacks
 
     def chosen() -> None:
         state: Any = st.session_state.get(_KEY)

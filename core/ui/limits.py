@@ -20,12 +20,14 @@ from core.decide.axes import LIMITS, QUALITY
 from core.decide.ties import JITTER_MS
 from core.ui import address
 from core.ui.address.state import PHONE, SETTINGS, TAKE, UNMOVED, linked, number
+from core.ui.moves import STRIP
 from core.ui.pick import ASKED, type_asked
 from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits
+from core.views.link import written
 from core.views.text import plain
 
 _FIELDS = "limits"  # Key of the container of the fields, which the frame's style sheet hides
-_KEY, _ANSWERED, _KEPT = "limits_strip", "_limits_answered", "_limits_kept"
+_ANSWERED, _KEPT = "_limits_answered", "_limits_kept"
 _QUALITY = "_quality_limited"  # Session slot: whether higher is better, and the limit at that time
 _HERE = Path(__file__).parent / "live"
 TELLING: Mapping[str, Mapping[str, float | str]] = {
@@ -144,21 +146,22 @@ def _strip(offered: Sequence[Limit]) -> None:
     """Draw the limits as sliders and fields."""
 
     def released() -> None:
-        sent = (st.session_state.get(_KEY) or {}).get("released")
+        sent = (st.session_state.get(STRIP) or {}).get("released")
         if isinstance(sent, dict) and isinstance(sent.get("values"), dict):  # clients can send anything
             take(offered, sent["values"])
             number = sent.get("number")
             st.session_state[_ANSWERED] = number if isinstance(number, int) else 0
 
     def noted() -> None:
-        st.session_state[PHONE] = (st.session_state.get(_KEY) or {}).get("phone") is True
+        st.session_state[PHONE] = (st.session_state.get(STRIP) or {}).get("phone") is True
         st.session_state[UNMOVED] = True
 
     _component(
-        key=_KEY,
+        key=STRIP,
         data={
             "limits": [limit.spec() for limit in offered],
             "values": current(offered),
+            "address": {each.key: written(st.session_state.get(each.key)) for each in offered},
             "answered": st.session_state.get(_ANSWERED, 0),
             "free": NO_LIMIT,
             "phone": bool(st.session_state.get(PHONE)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from copy import copy
 from typing import Any
 
 import streamlit as st
@@ -81,7 +80,7 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
         sections: Draws a page without a script in pages/.
 
     Returns:
-        The page, and a function that draws it once: only in this run, as the one before may not have ended.
+        The page, and its script; a copy of that runs once.
     """
     if SCRIPTS not in st.session_state:
         st.session_state[SCRIPTS], st.session_state[_OLD] = _scripts(sections)
@@ -99,7 +98,7 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
         asked = {key: st.query_params.get_all(key) for key in kept}
         st.switch_page(scripts[page.name], query_params=asked | ({SECTION: [section]} if section else {}))
     name = opened.url_path or next(iter(PAGES))
-    return PAGES[name], copy(scripts[name])
+    return PAGES[name], scripts[name]
 
 
 def _unknown_address() -> str:

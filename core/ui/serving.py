@@ -26,6 +26,7 @@ from core.plugins import own_modules
 from core.ui.address.reads import read_one_by_one
 from core.ui.delivery import deliver_together
 from core.ui.garbage import Garbage
+from core.ui.moves import run_alone
 
 _PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
 _LIBRARIES = (
@@ -138,6 +139,7 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     send_at_once()
     deliver_together()
     read_one_by_one()
+    run_alone()
     yield
 
 
@@ -245,5 +247,14 @@ class Turns:
 
 TURNS = Turns(0.25)
 """The turns of this process's pages."""
+
+
+@contextmanager
+def taking_turns() -> Iterator[None]:
+    """Let a page be drawn in its turn, with the imports paused."""
+    with IMPORTS.halted(), TURNS.take():
+        yield
+
+
 GARBAGE = Garbage(TURNS.take)
 """The garbage collector of this process."""

@@ -6,11 +6,13 @@ It also draws the pages without data: the first visit, an empty store, a page th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from copy import copy
 from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.scriptrunner import RerunException
 
 from core.analysis.workspace.choices import lacking
@@ -35,7 +37,8 @@ from core.ui.address.state import (
 )
 from core.ui.behind import Behind, steps
 from core.ui.limits import TELLING
-from core.ui.serving import GARBAGE, TURNS, bound_handles
+from core.ui.moves import PART, moved
+from core.ui.serving import GARBAGE, TURNS, bound_handles, taking_turns
 from core.ui.share import offer, share
 from core.ui.view import (
     Empty,
@@ -49,7 +52,15 @@ from core.ui.view import (
     just_arrived,
     remember,
 )
-from core.ui.workspace import go_to_workspace, open_workspace, show_newest
+from core.ui.workspace import (
+    Asked,
+    changed_since,
+    go_to_workspace,
+    limited,
+    open_workspace,
+    place_of,
+    show_newest,
+)
 from core.views.decision.words import FORMS
 from core.views.library.data import gone
 from core.views.link import RULES, pinned
@@ -66,43 +77,62 @@ ICON = str(Path(__file__).with_name("icon.png"))
 _STYLE = Path(__file__).with_name("frame.css")
 
 
-@contextmanager
-def shell(page: Page) -> Iterator[None]:
+def shell(page: Page, script: StreamlitPage) -> None:
     """Run a page inside the frame.
 
-    Workspace, settings and limits come first, then the page, then the parts that depend on its widgets:
-    the link and the notice about a URL that could not be followed.
+    Workspace and settings come first; then, in a part that a move of a limit draws again, the limits, the
+    page, and what depends on its widgets: the link and the notice about a URL that could not be followed.
     """
     bound_handles()
     st.logo(ICON, size="large")
     st.html(_STYLE)
     notice = st.empty()
     top = st.container(horizontal=True, vertical_alignment="top", key="top")
-    frame = Frame(
-        top.container(gap="xsmall", key="answer").empty(),
-        top.container(horizontal=True, width="content", key="bar"),
-        st.container(key="numbers", horizontal=True, gap="small"),
-        st.container(key="strip"),
-    )
+    answer = top.container(gap="xsmall", key="answer").empty()
+    frame = Frame(answer, top.container(horizontal=True, width="content", key="bar"), notice)
     arrive(page, frame)
-    started = again = whole = lacks = False
     address.begin(arrived=just_arrived())
     _read_address()
     remember(None)  # until the workspace is known, nothing may restart the app or use an old one
-    try:
+    with _framed(page, frame):
         _passed_over()
         _first_visit()
-        place = open_workspace(frame)
-        remember(place, emptied=place is None and bool(_gone().get("ws")))
+        asked = open_workspace(frame)
+        remember(place_of(asked))
         with st.sidebar:
             _hint()
-        _newer(place)
-        started = True
+        _newer(place_of(asked))
+        address.part()
+        _inside(page, script, frame, asked)
+
+
+@st.fragment(key=PART)
+def _inside(page: Page, script: StreamlitPage, frame: Frame, asked: Asked | Place | None) -> None:
+    """Draw the limits and the page under them; a move of a limit runs this alone."""
+    with taking_turns() if moved() else nullcontext(), st.container(key="inside"):
+        if moved():
+            arrive(page, frame)
+            address.begin(arrived=False)
+        frame.begin()
+        frame.notice.empty()  # room for later
+        with _framed(page, frame):
+            if moved() and changed_since(asked):
+                st.rerun()
+            place = limited(asked, frame)
+            remember(place, emptied=place is None and bool(_gone().get("ws")))
+            copy(script).run()  # only in this run, as the one before may not have ended
+
+
+@contextmanager
+def _framed(page: Page, frame: Frame) -> Iterator[None]:
+    """Show how a page ends, and what depends on its widgets; nothing if the part inside did so."""
+    again = whole = lacks = False
+    try:
         yield
         whole = not page.settings or find_view() is not None
     except PageEnd as reason:
         lacks = isinstance(reason, Empty | Lacking)
-        if isinstance(reason, Lacking) and not started:
+        if isinstance(reason, Lacking) and find_place() is None:
             _newer(reason.place)
         _way_out(reason)
     except ClqError as error:
@@ -115,15 +145,15 @@ def shell(page: Page) -> Iterator[None]:
         again = True
         raise
     finally:  # also if a page has stopped early
-        if not frame.headed:
-            frame.head.title(page.title, anchor=False)
-        _take_away(frame.bar, page)
-        if not again:  # otherwise the notice would disappear before anybody saw it
-            _notice(notice, lacks=lacks)
-            address.write(whole=whole)
-        _drawn(page, find_view() if whole else None)
-    if not started:
-        st.stop()  # without it a page that never started would raise a second error
+        if not frame.ended:
+            frame.ended = True
+            if not frame.headed:
+                frame.head.title(page.title, anchor=False)
+            _take_away(frame.bar, page)
+            if not again:  # otherwise the notice would disappear before anybody saw it
+                _notice(frame.notice, lacks=lacks)
+                address.write(whole=whole)
+            _drawn(page, find_view() if whole else None)
 
 
 def _drawn(page: Page, view: View | None) -> None:

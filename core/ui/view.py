@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 import streamlit as st
@@ -24,11 +24,20 @@ class Frame:
 
     head: DeltaGenerator  # the answer; a new one replaces the old one
     bar: DeltaGenerator  # buttons beside the answer
-    numbers: DeltaGenerator  # the numbers of the answer, if a page has cards, below it
-    strip: DeltaGenerator  # the limits, below those
+    notice: DeltaGenerator  # what of the URL could not be followed, above all
+    numbers: DeltaGenerator = field(init=False)  # the numbers of the answer, if a page has cards, below it
+    strip: DeltaGenerator = field(init=False)  # the limits, below those
     headed: bool = False  # whether the page has drawn its answer
+    ended: bool = False  # whether what depends on the page's widgets was drawn
     question: str = ""  # the question of the open section; shown above the answer
     has: Collection[Has] = ALL  # the data that the workspace has for pages
+
+    def begin(self) -> None:
+        """Draw the containers of the part that a move of a limit draws again, at the current place."""
+        self.numbers = st.container(key="numbers", horizontal=True, gap="small")
+        self.strip = st.container(key="strip")
+        self.headed = self.ended = False
+        self.question = ""
 
 
 def remember(place: Place | None, *, emptied: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import polars as pl
@@ -12,11 +12,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.analysis.workspace.choices import Choices
 from core.analysis.workspace.question import Question
-from core.analysis.workspace.resolve import compare, decided, taken
+from core.analysis.workspace.resolve import Compared, compare, decided, taken
 from core.analysis.workspace.scope import LatencyScope, Percentile, Quality, Scope
 from core.analysis.workspace.view import Place
 from core.errors import UnknownNameError
 from core.metrics import REGISTRY
+from core.prices import PriceBook
 from core.store import Snapshot
 from core.ui import address, cache, prices
 from core.ui.address.state import (
@@ -53,24 +54,74 @@ _REVISIONS_SHOWN = 50
 _RUNS_LISTED = 300
 
 
-def open_workspace(frame: Frame) -> Place | None:
-    """Draw the page's choices: the workspace and, if the page has them, its settings and limits."""
+@dataclass(frozen=True)
+class Asked:
+    """A workspace under the settings of a page, before its limits."""
+
+    question: Question
+    compared: Compared
+    table: pl.DataFrame  # the stacks, with what a move to each needs
+    seen: tuple[int, Mapping[str, PriceBook]]  # the newest revision and the price books of the time
+
+    @property
+    def place(self) -> Place:
+        """The workspace without its question."""
+        return Place(self.compared.snapshot, self.compared.narrowed.scope)
+
+
+def open_workspace(frame: Frame) -> Asked | Place | None:
+    """Draw the choices around the page: the workspace and, if the page has them, its settings.
+
+    Returns:
+        The workspace alone on pages without settings.
+    """
     _move()
     page = current_page()
     if not page.limits:
         adopt()
     top, sought = st.sidebar.container(), st.sidebar.container(key="sought")
     rooms = st.sidebar.container(key="rooms", gap=None)
-    place = None
+    asked: Asked | Place | None = None
     try:
-        place = _with_settings(frame, top) if page.settings else _without_settings(frame, top)
+        asked = _with_settings(frame, top) if page.settings else _without_settings(frame, top)
     finally:  # links include the settings
         address.follow()
         with rooms:
             links(frame.has)
         with sought:
-            search(place, frame.has)
-    return place
+            search(place_of(asked), asked.table if isinstance(asked, Asked) else None, frame.has)
+    return asked
+
+
+def place_of(asked: Asked | Place | None) -> Place | None:
+    """Return the workspace of a page's choices."""
+    return asked.place if isinstance(asked, Asked) else asked
+
+
+def changed_since(asked: Asked | Place | None) -> bool:
+    """Return whether the store or the price books have changed since the settings were drawn."""
+    if not isinstance(asked, Asked):
+        return False
+    revision, books = _newest()
+    return revision != asked.seen[0] or books is not asked.seen[1]
+
+
+def _newest() -> tuple[int, Mapping[str, PriceBook]]:
+    return cache.store().revision(), cache.books()
+
+
+def limited(asked: Asked | Place | None, frame: Frame) -> Place | None:
+    """Draw the limits of a page that has them; return the workspace under these, and under those in force."""
+    if not isinstance(asked, Asked):
+        return asked
+    compared, table = asked.compared, asked.table
+    quality, latency = compared.quality, compared.narrowed.latency
+    if current_page().limits:
+        with frame.strip:
+            limits = constraints(table, quality, latency)
+    else:
+        limits = standing(table, quality, latency)
+    return cache.shared(decided(replace(asked.question, take=_taken(table), **limits), compared))
 
 
 def _without_settings(frame: Frame, top: DeltaGenerator) -> Place | None:
@@ -84,12 +135,12 @@ def _without_settings(frame: Frame, top: DeltaGenerator) -> Place | None:
     return Place(snapshot, Scope(name, next(iter(workspaces[name]), None)))
 
 
-def _with_settings(frame: Frame, top: DeltaGenerator) -> Place | None:
+def _with_settings(frame: Frame, top: DeltaGenerator) -> Asked | Place | None:
     counted = changed(_COUNTS)
     with frame.bar.popover(
         f"Settings · {counted}" if counted else "Settings", icon=":material/tune:", key="settings"
     ):
-        view = _view(top, frame)
+        asked = _asked(top, frame)
         st.button(
             "Back to defaults",
             on_click=back_to_defaults,
@@ -101,11 +152,11 @@ def _with_settings(frame: Frame, top: DeltaGenerator) -> Place | None:
         st.session_state[_COUNTED] = True  # a link may name defaults, which are known only now
         st.rerun()
     st.session_state[_COUNTED] = False
-    return view
+    return asked
 
 
-def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
-    """Draw the settings, the limits and the workspace's name in their containers.
+def _asked(top: DeltaGenerator, frame: Frame) -> Asked | Place | None:
+    """Draw the settings and the workspace's name in their containers.
 
     Returns:
         The workspace alone if it cannot fill the page, but a section of the page needs no workspace.
@@ -147,18 +198,11 @@ def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
             **chosen,
         )
         asked = compare(question, snapshot, book, scope=scope, chosen=Asking(), reads=READS)
-        scope, latency, table = asked.narrowed.scope, asked.narrowed.latency, asked.narrowed.table
+        scope, table = asked.narrowed.scope, asked.narrowed.table
         drawn = judge_noise(snapshot, scope, asked.quality)
         band = alike(table, asked.quality)
-        question = replace(question, **running_stack(snapshot, scope, table))
-        table = decided(question, asked).table  # with what a move to each stack needs
-    if page.limits:
-        with frame.strip:
-            limits = constraints(table, asked.quality, latency)
-    else:
-        limits = standing(table, asked.quality, latency)
-    question = replace(question, judge_noise=drawn, take=_taken(table), **band, **limits)
-    return cache.shared(decided(question, asked))
+        question = replace(question, judge_noise=drawn, **band, **running_stack(snapshot, scope, table))
+    return Asked(question, asked, decided(question, asked).table, _newest())
 
 
 def _taken(table: pl.DataFrame) -> str | None:

@@ -108,6 +108,10 @@ def test_a_drag_is_followed_at_once_and_is_one_step_of_the_history(server: Serve
     assert while_down.startswith(f"{at_rest} Best quality: ")  # at rest the heading names the choice
     assert page.answer != answer
     assert "sla_ms=" in page.address
+    asked = parse_qs(urlsplit(page.address).query)
+    for link in page.page.locator("[data-testid=stSidebar] [data-testid=stPageLink] a").all():
+        held = parse_qs(urlsplit(str(link.get_attribute("href"))).query)
+        assert (held["sla_ms"], held["budget"]) == (asked["sla_ms"], asked["budget"]), "as a new tab opens it"
     expect(page.page.locator(".clq-said")).to_have_text(at_rest)
     assert page.page.evaluate("history.length") == steps + 1
     page.page.go_back()

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from core.analysis.cache import cached
 from core.metrics.access import ALLOWED, FORBIDDEN, NEVER, UNKNOWN
 from core.records import JsonMap, canonical_json
 from core.store import Snapshot
@@ -19,6 +20,7 @@ _PAIR = ("run_id", "query_id")
 _HOW = ("filtering", "index", "index_params")  # Keys of a stack's specification that say how it searches
 
 
+@cached(entries=64)
 def no_leaks(snapshot: Snapshot, collection_id: str) -> bool:
     """Return whether a stack that leaks is never shipped: a filter asks about a permission."""
     access = snapshot.access(collection_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,16 @@ class Noise:
     means: Floats  # [S, R]; NaN = not applicable
     seed: int = SEED  # of the draw
     fair: bool = True  # whether the passages that both judged were drawn at random, whatever their rank
+
+    @cached_property
+    def spread(self) -> pl.DataFrame:
+        """The mean of each stack's draws with its central 95 %: run_id, noisy, noisy_low, noisy_high."""
+        enough = (~np.isnan(self.means)).sum(axis=1) > 1
+        means = self.means[enough]
+        low, high = np.nanquantile(means, (0.025, 0.975), axis=1)
+        ids = pl.Series(self.run_ids, dtype=pl.String).filter(pl.Series(enough))
+        noisy = np.nanmean(means, axis=1)
+        return pl.DataFrame({"run_id": ids, "noisy": noisy, "noisy_low": low, "noisy_high": high})
 
 
 @cached(entries=64)
@@ -245,15 +256,8 @@ def noisy_rows(table: pl.DataFrame, drawn: Noise | None) -> pl.DataFrame:
         run_id, noisy, noisy_low, noisy_high; null if nothing was drawn.
     """
     names = ("noisy", "noisy_low", "noisy_high")
-    rows = pl.DataFrame(schema={"run_id": pl.String, **dict.fromkeys(names, pl.Float64)})
-    if drawn is not None:
-        enough = (~np.isnan(drawn.means)).sum(axis=1) > 1
-        means = drawn.means[enough]
-        low, high = np.nanquantile(means, (0.025, 0.975), axis=1)
-        ids = pl.Series(drawn.run_ids, dtype=pl.String).filter(pl.Series(enough))
-        rows = pl.DataFrame(
-            {"run_id": ids, "noisy": np.nanmean(means, axis=1), "noisy_low": low, "noisy_high": high}
-        )
+    none = {"run_id": pl.String, **dict.fromkeys(names, pl.Float64)}
+    rows = pl.DataFrame(schema=none) if drawn is None else drawn.spread
     held = table.select("run_id", *_ENDS).join(rows, on="run_id", how="left", maintain_order="left")
     quality, low, high = map(pl.col, _ENDS)
     return held.select(
@@ -273,7 +277,7 @@ def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: 
     """Describe the effect of another judge's grades on the choice."""
     said = f"The doubts of {noisy.golden_set_id} are simulated in the percentages"
     if decision.chosen is not None:
-        held = noisy_rows(table, noisy).row(decision.chosen, named=True)
+        held = noisy_rows(table.slice(decision.chosen, 1), noisy).row(0, named=True)
         said += f"; {quality.name} with them is {as_written(held)}"
     both = count(noisy.passages, "passage")
     doubt = "" if noisy.fair else "; these may not be typical"

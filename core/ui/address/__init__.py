@@ -20,10 +20,12 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunCon
 from streamlit.runtime.state.query_params import QueryParams
 
 from core.ui.address.state import CARRIED, SETTINGS, same
+from core.ui.moves import moved
 from core.views.link import written
 
 _HELD = "_held"  # Session slot: the settings held by the last run's widgets, with their ids
 _ASKED = "_asked_of_page"  # Session slot: the settings that code set for the next page
+_AROUND = "_held_around"  # Session slot: those of the widgets around the part that a limit draws again
 _OWED = "_owed"  # Attribute of a run: whether its browser has not been sent the URL yet
 
 
@@ -42,13 +44,23 @@ def begin(*, arrived: bool) -> None:
         _let_go(address)
         # Settings moved by the user or set by a callback aren't in it yet; a step back uses the URL.
         asked = st.session_state.pop(_ASKED, frozenset())
-        moved = frozenset() if context.is_history_navigation else held.keys() - asked
-        said = [key for key in moved if (not arrived or key in CARRIED) and key in st.session_state]
+        own = frozenset() if context.is_history_navigation else held.keys() - asked
+        said = [key for key in own if (not arrived or key in CARRIED) and key in st.session_state]
         if sum(_say(context, address, key, held[key]) for key in said):
             address.set_initial_query_params_from_current()
             address.update({})
     if arrived:
         st.session_state[_HELD] = {}
+    if not moved():
+        st.session_state[_AROUND] = {}
+
+
+def part() -> None:
+    """Begin the part of the run that a move of a limit runs alone: the widgets drawn so far stay."""
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is not None:
+        with context.session_state.query_params() as address:
+            st.session_state[_AROUND] = _bound(address)
 
 
 def _send(context: ScriptRunContext, message: ForwardMsg) -> None:
@@ -152,7 +164,7 @@ def write(*, whole: bool) -> None:
         return
     follow()
     with context.session_state.query_params() as address:
-        held = _let_go(address)
+        held = st.session_state.get(_AROUND, {}) | _let_go(address)
         before = st.session_state.get(_HELD, {})
         for key in before.keys() - held.keys() if whole else ():
             address.discard_param_no_forward_msg(key)

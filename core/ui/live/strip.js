@@ -52,6 +52,18 @@ const make = (tag, parent, properties = {}) => {
   return made;
 };
 
+/** Let the sidebar's links, which a move of a limit does not draw again, lead to pages under these limits. */
+function follow(limits) {
+  for (const link of document.querySelectorAll("[data-testid=stSidebar] [data-testid=stPageLink] a")) {
+    const url = new URL(link.href);
+    for (const [key, [text]] of Object.entries(limits)) {
+      if (text === undefined) url.searchParams.delete(key);
+      else url.searchParams.set(key, text);
+    }
+    if (url.href !== link.href) link.href = url.href;
+  }
+}
+
 class Strip {
   constructor(host) {
     this.host = host;
@@ -89,6 +101,7 @@ class Strip {
     this.data = data;
     if (moved) return bus.held || this.release(); // the limits have moved on
     this.values = { ...data.values };
+    follow(data.address);
     this.build();
     for (const limit of data.limits) this.show(limit);
     this.host.classList.add("clq-ready");

@@ -7,6 +7,7 @@ import polars as pl
 from core.analysis.cache import cached
 from core.analysis.stack_cost import MACHINES, idle, machines_needed, recorded
 from core.analysis.workspace.view import View
+from core.tables import remembered
 from core.views.words.advice import second_row
 
 RENTED = "Less machine time saves money only where fewer machines then run."
@@ -44,6 +45,7 @@ def rented(bill: pl.DataFrame) -> bool:
     return bool(bill.height) and bool(bill["unit"].is_in(MACHINES).all())
 
 
+@remembered
 def spent(bill: pl.DataFrame) -> str:
     """Say which stage takes most of a cost, and that a machine's idle time is excluded.
 
