@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from copy import copy
 from typing import Any
 
 import streamlit as st
@@ -80,7 +81,7 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
         sections: Draws a page without a script in pages/.
 
     Returns:
-        The page, and its script; a copy of that runs once.
+        The page, and its script in this run, as the run before may not have ended; a copy of it runs once.
     """
     if SCRIPTS not in st.session_state:
         st.session_state[SCRIPTS], st.session_state[_OLD] = _scripts(sections)
@@ -98,7 +99,7 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
         asked = {key: st.query_params.get_all(key) for key in kept}
         st.switch_page(scripts[page.name], query_params=asked | ({SECTION: [section]} if section else {}))
     name = opened.url_path or next(iter(PAGES))
-    return PAGES[name], scripts[name]
+    return PAGES[name], copy(scripts[name])
 
 
 def _unknown_address() -> str:

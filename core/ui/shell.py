@@ -120,7 +120,7 @@ def _inside(page: Page, script: StreamlitPage, frame: Frame, asked: Asked | Plac
                 st.rerun()
             place = limited(asked, frame)
             remember(place, emptied=place is None and bool(_gone().get("ws")))
-            copy(script).run()  # only in this run, as the one before may not have ended
+            copy(script).run()  # which allows one run each
 
 
 @contextmanager
