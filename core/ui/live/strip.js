@@ -60,8 +60,18 @@ function follow(limits) {
       if (text === undefined) url.searchParams.delete(key);
       else url.searchParams.set(key, text);
     }
-    if (url.href !== link.href) link.href = url.href;
+    if (url.href === link.href) continue;
+    link.href = url.href;
+    const page = pageOf(link);
+    if (page) page.queryString = url.search.slice(1);
   }
+}
+
+/** What Streamlit asks for on a click of a link; without it, that click would be two steps of the history. */
+function pageOf(link) {
+  let part = link[Object.keys(link).find((name) => name.startsWith("__reactFiber$"))];
+  while (part && part.memoizedProps?.element?.queryString === undefined) part = part.return;
+  return part?.memoizedProps.element;
 }
 
 class Strip {
