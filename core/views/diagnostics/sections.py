@@ -67,7 +67,7 @@ def measured(rows: pl.DataFrame, checks: Sequence[Check], ask: Ask) -> Blocks:
     labels = [name for name in table.columns if name not in (*spreads, "condition", "what")]
     shown = cols.Rows(
         "names",
-        cols.text("what", "name changed to", width=190),
+        cols.text("what", "name changed to", width=240),
         *(cols.signed(name, f"{name}, %", digits=1) for name in labels),
         more=(*(cols.points(name, help="Standard deviation between runs.") for name in spreads), "condition"),
     )

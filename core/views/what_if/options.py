@@ -34,7 +34,7 @@ def ask_options(view: View, ask: Ask, *, of_my_choice: bool = False) -> tuple[Fa
     alive = (family for family in deeper if not idle(family, view.quality.k))
     several = (family.name for family in alive if len(_within(data.with_replays(view, family), within)) > 1)
     usual = OF_MY_CHOICE if of_my_choice else next(several, OF_MY_CHOICE)
-    name = ask.listed("Stack", [*names, OF_MY_CHOICE], "fam", usual=usual, about=ABOUT_FAMILIES, width=230)
+    name = ask.listed("Stack", [*names, OF_MY_CHOICE], "fam", usual=usual, about=ABOUT_FAMILIES, width=400)
     if name == OF_MY_CHOICE:
         first, label = usual_stacks(within), "Stacks, two or three"
         picked = ask.stacks(view.table, view.decision, "among", usual=first, most=MOST_OPTIONS, label=label,
