@@ -54,9 +54,8 @@ PRICES = "What more quality costs"
 OFFERED = cols.Rows(
     "alternatives",
     "stack",
-    cols.text("gap", f"difference [{PAIR}]", "Mean over the queries that count for both.", width=190),
+    cols.text("gap", "difference [95 %]", f"Mean over the queries of both, {PAIR}.", width=165),
     "p_within_delta saves",
-    more=("difference", *(cols.signed(end, f"95 % {end}", f"{PAIR}.") for end in ("low", "high"))),
 )
 
 STEPS = cols.Rows("price_of_quality", "paid stack than step_gain step_more per_step")
@@ -222,7 +221,7 @@ def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
         }
         for other, twins in view.sure.offered[:most]
     ]
-    return OFFERED.frame(rows, "run_id in_words")
+    return OFFERED.frame(rows, "run_id in_words difference:float low:float high:float")
 
 
 def price_rows(view: View) -> pl.DataFrame:
