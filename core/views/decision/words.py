@@ -358,9 +358,9 @@ def band(table: pl.DataFrame, decision: Decision, jitter: str) -> str:
 
 
 def banded(table: pl.DataFrame, decision: Decision) -> bool:
-    """Return whether the chart has a band of jitter: not about a latency for which it is too thin."""
+    """Return whether the chart has a band of jitter: not where it is too thin, or wider than the latency."""
     latency = None if decision.chosen is None else table["latency_ms"][decision.chosen]
-    return latency is not None and decision.jitter_ms > THIN * latency
+    return latency is not None and THIN * latency < decision.jitter_ms <= latency
 
 
 def ticking(ticked: int) -> str:

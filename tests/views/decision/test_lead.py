@@ -7,7 +7,7 @@ import pytest
 
 from core.api.workspace import Workspace
 from core.decide.joint import JointSample
-from core.decide.rules import Constraints
+from core.decide.rules import Constraints, decide
 from core.store import Store
 from core.views.decision.words import banded, lead_words
 from core.views.words.advice import second_row
@@ -80,6 +80,17 @@ def test_without_results_per_query_or_of_one_stack_nothing_is_said():
 )
 def test_a_lead_in_words(given: Lead, said: tuple[str, str]):
     assert given.sentences == said
+
+
+@pytest.mark.parametrize(
+    ("jitter", "ms", "drawn"),
+    [(0.87, 3.75, True), (0.87, 0.04, False), (0.87, 276.0, False), (75.0, 75.0, True)],
+)
+def test_a_band_of_jitter_is_drawn_where_it_is_neither_thin_nor_wider_than_the_latency(
+    jitter: float, ms: float, drawn: bool
+):
+    table = stacks(quality=[0.5], latency_ms=[ms])
+    assert banded(table, decide(table, Constraints(jitter_ms=jitter))) == drawn
 
 
 def test_the_rule_says_which_part_of_it_decided():
