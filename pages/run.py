@@ -22,7 +22,6 @@ from core.ui.pages import pick_section, way
 from core.ui.sections import own_ask
 from core.ui.sections.readers_ask import ask, reader_fields
 from core.ui.view import chosen_here, find_place, here
-from core.ui.workspace import go_to_workspace
 from core.views import columns as cols
 from core.views.pages import PAGES
 from core.views.text import count, plain
@@ -234,7 +233,6 @@ def finish(one: Known, bar: DeltaGenerator) -> None:
         and one.status.runs_done
         and bar.button("See the decision", key=f"show_{one.name}", type="primary")
     ):
-        go_to_workspace(one.status.collection_id)
         go("decision", ws=one.status.collection_id)
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from core.analysis.workspace.choices import Has
 from core.analysis.workspace.view import Place
+from core.ui import cache
 from core.ui.address.links import go
 from core.views.finding import Found, document, found_in, sent, silent
 from core.views.pages import PAGES
@@ -36,15 +37,16 @@ def search(place: Place | None, stacks: pl.DataFrame | None, has: Collection[Has
         has: The data that the workspace has for pages.
     """
     table = _NOWHERE if stacks is None else stacks
+    rooms = () if place is None else tuple(cache.workspaces(place.snapshot))
 
     def chosen() -> None:
         state: Any = st.session_state.get(_KEY)
         at = state.get("chosen") if state else None
-        found = found_in(table)
+        found = found_in(table, rooms)
         if isinstance(at, int) and 0 <= at < len(found):  # clients can send anything
             st.session_state[_CHOSEN] = found[at]
 
-    _component(key=_KEY, data=sent(table, _below(place, has)), on_chosen_change=chosen)
+    _component(key=_KEY, data=sent(table, _below(place, has), rooms), on_chosen_change=chosen)
     if (found := st.session_state.pop(_CHOSEN, None)) is not None:
         _open(found)
 

@@ -22,6 +22,7 @@ from core.store import Snapshot
 from core.ui import address, cache, prices
 from core.ui.address.state import (
     LATEST,
+    NEXT,
     SETTINGS,
     TAKE,
     back_to_defaults,
@@ -47,7 +48,7 @@ from core.ui.settings import (
 from core.ui.view import Frame, Lacking, current_page
 from core.views.text import plain
 
-_NEXT, _COUNTED, _SHOWN = "_next_workspace", "_settings_counted", "_workspace_shown"
+_COUNTED, _SHOWN = "_settings_counted", "_workspace_shown"
 _RARE = tuple(key for key, setting in SETTINGS.items() if setting.rare)  # The settings behind the button
 _COUNTS = tuple(key for key in _RARE if key != "rev")  # A link pins its revision, whatever else it sets
 _REVISIONS_SHOWN = 50
@@ -233,12 +234,12 @@ def _snapshot() -> Snapshot:
 
 def go_to_workspace(collection_id: str) -> None:
     """Show another workspace, at the newest data, from the next script run on."""
-    st.session_state[_NEXT] = collection_id
+    st.session_state[NEXT] = collection_id
 
 
 def _move() -> None:
     """Apply `go_to_workspace`, before any widget is drawn."""
-    wanted = st.session_state.pop(_NEXT, None)
+    wanted = st.session_state.pop(NEXT, None)
     if wanted is not None:
         st.session_state["ws"] = wanted
         _forget_dependent()

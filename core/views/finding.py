@@ -1,4 +1,4 @@
-"""What the search finds: places, measures, settings, documents and stacks, by their usual terms."""
+"""What the search finds: places, measures, settings, documents, stacks, workspaces, by their usual terms."""
 
 from __future__ import annotations
 
@@ -135,13 +135,14 @@ def everywhere() -> tuple[Found, ...]:
 
 
 @remembered
-def found_in(table: pl.DataFrame) -> tuple[Found, ...]:
-    """Return the results specific to a workspace, from its stack table."""
+def found_in(table: pl.DataFrame, workspaces: tuple[str, ...] = ()) -> tuple[Found, ...]:
+    """Return the results of a store and of one workspace, from its stack table."""
+    rooms = [Found("workspace", name, asked={"ws": name}) for name in workspaces]
     if "name" not in table.columns:
-        return everywhere()
+        return (*everywhere(), *rooms)
     parts = [name for name in ("name", "reranker") if name in table.columns]
     stacks = table.head(MOST_STACKS).select(parts).iter_rows()
-    return (*everywhere(), *(_stack(*row) for row in stacks))
+    return (*everywhere(), *(_stack(*row) for row in stacks), *rooms)
 
 
 def _stack(name: str, reranker: str | None = None) -> Found:
@@ -161,7 +162,7 @@ def silent(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
 
 
 @remembered
-def sent(table: pl.DataFrame, below: frozenset[str] = frozenset()) -> bytes:
+def sent(table: pl.DataFrame, below: frozenset[str] = frozenset(), workspaces: tuple[str, ...] = ()) -> bytes:
     """Serialise results for the browser's search: kind, title, about, words and setting of each.
 
     Args:
@@ -170,6 +171,6 @@ def sent(table: pl.DataFrame, below: frozenset[str] = frozenset()) -> bytes:
     rows = [
         (each.kind, each.title, each.about, each.words, each.name,
          each.kind in _PLACES and not below.isdisjoint((each.page, f"{each.page}/{each.asked.get(SECTION)}")))
-        for each in found_in(table)
+        for each in found_in(table, workspaces)
     ]  # fmt: skip
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()

@@ -82,3 +82,8 @@ def test_the_search_opens_places_and_fields_and_keeps_the_limits(server: Server,
     assert look_for("no such thing at all") == []
     keys.press("Escape")
     assert not seen.page.locator(".clq-find dialog").is_visible()
+    assert look_for("clq-paper")[0] == "clq-paper"
+    keys.press("Enter")
+    expect(seen.page).to_have_url(re.compile(r"/\?ws=clq-paper$"))
+    seen.settle()
+    assert "voyage" in seen.answer, "and nothing of the workspace that was left"

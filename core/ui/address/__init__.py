@@ -19,7 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.state.query_params import QueryParams
 
-from core.ui.address.state import CARRIED, SETTINGS, same
+from core.ui.address.state import CARRIED, NEXT, SETTINGS, same
 from core.ui.moves import moved
 from core.views.link import written
 
@@ -189,6 +189,8 @@ def leave(asked: Mapping[str, str | Iterable[str]]) -> dict[str, str | Iterable[
         with context.session_state.query_params() as address:
             _let_go(address)
         _release(context)
+    if elsewhere:
+        st.session_state[NEXT] = asked["ws"]
     st.session_state[_ASKED] = frozenset(SETTINGS if elsewhere else asked)
     return settings
 

@@ -30,6 +30,7 @@ PHONE = "_phone"  # Session slot: whether the window is as narrow as a phone's
 HANDED_ON = "_handed_on"  # Session slot: settings that the page's script converted into others
 UNMOVED = "_unmoved"  # Session slot: whether this run doesn't follow any action of the visitor
 LOST = "_lost"  # Session slot: the page that the address names and that does not exist
+NEXT = "_next_workspace"  # Session slot: the workspace to show from the next script run on
 _DEFAULTS = "_defaults"
 
 

@@ -2,7 +2,7 @@
 // A setting of this page is found here, in its field. Names come from users: they are text, never markup.
 
 const SHOWN = 12;
-const KINDS = ["page", "section", "setting", "measure", "stack", "document"];
+const KINDS = ["page", "section", "setting", "measure", "stack", "workspace", "document"];
 const BELOW = 1000; // what the workspace has nothing for comes after all that it has
 
 /** How well an entry meets all words that were typed: the lower the better, undefined where it lacks one. */

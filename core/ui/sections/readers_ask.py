@@ -14,7 +14,6 @@ from core.pipeline.sweep.fields import JUDGED_USUALLY, JudgeScorer
 from core.ui import access, cache, show, work
 from core.ui.address.links import go
 from core.ui.view import Empty, find_place
-from core.ui.workspace import go_to_workspace
 from core.views.text import plain
 from core.work.paid import models
 from core.work.readers import words
@@ -73,7 +72,6 @@ def _finish(one: Known, bar: DeltaGenerator) -> None:
     """Draw the link to the answers."""
     here = one.status.collection_id in cache.workspaces(cache.snapshot(None))
     if here and one.status.runs_done and bar.button("See the answers", key=f"answers_{one.name}"):
-        go_to_workspace(one.status.collection_id)
         go("readers", ws=one.status.collection_id)
 
 
