@@ -55,14 +55,14 @@ def objection(view: View) -> str:
 
 
 def found_again(view: View) -> str:
-    """Say how often as many questions again would show a stack that is better by more than matters, or ""."""
+    """Say how often as many questions again find a stack that is better by what matters, or ""."""
     found = view.sure.p_better_found
     if found is None or view.decision.chosen is None:
         return ""
     more = text.count(again(view), "more query")
     delta = view.decision.delta
-    better = f"a stack over {delta:g} better" if delta else "a better stack"
-    return f"{more} would show {better} in {text.percent(found)} of simulations."
+    better = f"a stack {delta:g} better" if delta else "a better stack"
+    return f"{more} find {better} in {text.percent(found)} of simulations."
 
 
 def first_step(view: View) -> Step:

@@ -51,7 +51,7 @@ APART = np.stack([RANDOM.normal(0.8, 0.05, 40), RANDOM.normal(0.3, 0.05, 40)])
     ("view", "said"),
     [
         (of_queries(APART), NOTHING),
-        (of_queries(EQUAL), "20 more queries would show a stack over 0.01 better in {found} of simulations."),
+        (of_queries(EQUAL), "20 more queries find a stack 0.01 better in {found} of simulations."),
         (of_queries(ALIKE), "Ask 20 more queries first: {rival} may be better."),
         (of_queries(ALIKE[:, :4]), ""),
         (asking(stacks(name=["a", "b"], quality=[0.5, 0.6])), ""),
@@ -93,7 +93,7 @@ def test_asking_more_pays_as_often_as_it_shows_a_better_stack(lead: float, seed:
         == f"Ask 40 more queries first: {view.table['name'][view.sure.rival or 0]} may be better."
     )
     assert asked == page.startswith("Worth it: ") == (found >= PAYS)
-    would = f"40 more queries would show a stack over 0.01 better in {percent(found)} of simulations."
+    would = f"40 more queries find a stack 0.01 better in {percent(found)} of simulations."
     assert page.endswith(f": {would}")
     assert asked != page.startswith("Not worth it: ")
     mostly = ", mostly to one less than 0.01 better" if found < 0.2 else ""
