@@ -123,6 +123,8 @@ def test_a_drag_is_followed_at_once_and_is_one_step_of_the_history(server: Serve
 def test_a_typed_limit_is_exact_and_empty_is_no_limit(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/?ws=clq-paper&sla_ms=600&budget=2.5per1k")
     for label, text, key, said in (
+        ("SLA", "0,4 s", "sla_ms", "400"),
+        ("SLA", "1,500", "sla_ms", "1500"),
         ("SLA", "510.5", "sla_ms", "510.5"),
         ("Budget", "2.50", "budget", "2.5per1k"),
     ):
@@ -134,6 +136,8 @@ def test_a_typed_limit_is_exact_and_empty_is_no_limit(server: Server, visit: Ope
     page.field("SLA").fill("soon")
     page.press(page.field("SLA"), "Enter")
     expect(page.field("SLA")).to_have_attribute("aria-invalid", "true")
+    told = "Write milliseconds such as 20, or 1.5 s."
+    expect(page.field("SLA")).to_have_js_property("validationMessage", told)
     page.field("SLA").fill("")
     page.press(page.field("SLA"), "Enter")
     assert "sla_ms=" not in page.address

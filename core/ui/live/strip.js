@@ -25,12 +25,27 @@ export function limitAt(limit, step) {
 
 /** A typed limit: null without one, undefined where it is no number that a limit can be. */
 export function typed(limit, text) {
-  const bare = text.replace(/[\s,$]|ms$/g, "");
+  const bare = text.replace(/[\s$]|ms$/g, "");
   if (bare === "" || bare === "nolimit") return null;
   if (limit.levels.length) return limit.levels.includes(bare) ? limit.levels.indexOf(bare) : undefined;
-  const value = plain(Number(bare) / limit.factor);
+  const [, said, unit] = bare.match(/^(.*?)(s|%)?$/);
+  const times = { s: limit.suffix.includes("ms") ? 1000 : NaN, "%": limit.share ? 0.01 : NaN }[unit] ?? 1;
+  const value = plain((Number(pointed(said) || NaN) * times) / limit.factor);
   const least = limit.counts ? -1e9 : 0;
   return bare !== "" && value >= least && value <= (limit.share ? 1 : 1e9) ? value : undefined;
+}
+
+/** A number with a point for its decimals: 0,5 has a decimal comma, 1,500 one between thousands. */
+function pointed(text) {
+  const thousands = /^[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/.test(text);
+  return thousands ? text.replaceAll(",", "") : text.replace(",", ".");
+}
+
+/** What may be typed, where something else was. */
+function wanted({ levels, share, suffix }) {
+  if (levels.length) return `Write one of ${levels.join(", ")}.`;
+  if (share) return "Write a number from 0 to 1, such as 0.55.";
+  return suffix.includes("ms") ? "Write milliseconds such as 20, or 1.5 s." : "Write a number such as 2.50.";
 }
 
 /** A number with at least its decimals, and all that were typed. */
@@ -152,7 +167,8 @@ class Strip {
   enter(limit, field) {
     const value = typed(limit, field.value);
     field.setAttribute("aria-invalid", value === undefined);
-    if (value === undefined) return;
+    field.setCustomValidity(value === undefined ? wanted(limit) : "");
+    if (value === undefined) return field.reportValidity();
     this.set(limit, value);
     this.release();
   }
@@ -180,6 +196,7 @@ class Strip {
     slider.setAttribute("aria-valuetext", value == null ? this.data.free : this.words(limit));
     field.value = value == null ? "" : digits(limit, value);
     field.removeAttribute("aria-invalid");
+    field.setCustomValidity("");
     const set = this.data.limits.filter(({ key }) => this.values[key] != null);
     const named = (each) => (each.prefix || each.suffix ? "" : each.label.replace(/at (least|most)$/, "")); // no unit says it
     const line = set.map((each) => `${named(each)}${each.upper ? "≤" : "≥"} ${this.words(each)}`).join(" · ");
