@@ -147,7 +147,8 @@ def confidence(view: View) -> list[Number]:
     table, decision, rather = view.table, view.decision, view.once(first_step).rather
     firm, said = firmness(table, decision, view.sure)
     good, *meets = said.split("; ")
-    own = CONFIDENCE, firm, [good, *meets, *doubts(view.once(lead))], ""
+    unsure = [] if view.sure.unknown == ALONE else doubts(view.once(lead))
+    own = CONFIDENCE, firm, [good, *meets, *unsure], ""
     if rather is None:
         return [own]
     second = replace(decision, chosen=view.sure.alternatives[0].row)

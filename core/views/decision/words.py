@@ -354,7 +354,9 @@ def band(table: pl.DataFrame, decision: Decision, jitter: str) -> str:
     if not banded(table, decision):
         return ""
     wide = jitter.partition(" (")[0]
-    return f"Grey band: alike between runs, ± {wide}; the tile's interval is of one run's queries."
+    known = table["latency_low"][decision.chosen or 0] is not None
+    apart = "; the tile's interval is of one run's queries" if known else ""
+    return f"Grey band: alike between runs, ± {wide}{apart}."
 
 
 def banded(table: pl.DataFrame, decision: Decision) -> bool:

@@ -9,7 +9,8 @@ from core.api.workspace import Workspace
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints, decide
 from core.store import Store
-from core.views.decision.words import banded, lead_words
+from core.views.decision.tiles import confidence
+from core.views.decision.words import band, banded, lead_words
 from core.views.words.advice import second_row
 from core.views.words.choice import decided_by
 from core.views.words.lead import Lead, lead
@@ -99,6 +100,11 @@ def test_the_rule_says_which_part_of_it_decided():
     assert decided_by(of(0.6, 0.6, noise=0.0).decision).endswith("Here 2 are surely as good.")
 
 
+def test_where_all_results_are_equal_no_other_is_in_doubt():
+    ((_, number, said, _),) = confidence(of(0.6, 0.6, noise=0.0))
+    assert (number, said) == ("–", ["nothing to choose from"])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sla", [20.0, 500.0])
 def test_page_record_and_json_say_the_same_lead_noise_and_band(shipped_store: Path, sla: float):
@@ -116,3 +122,4 @@ def test_page_record_and_json_say_the_same_lead_noise_and_band(shipped_store: Pa
     assert ("not measured" in noise[0].sentence) != measured
     assert ("Robust quality, each query at its worst level, is 0." in noise[0].sentence) == measured
     assert banded(view.table, view.decision) == measured, "0.9 ms is no jitter of 276 ms"
+    assert ("the tile's interval" in band(view.table, view.decision, "1 ms")) == measured
