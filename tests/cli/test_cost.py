@@ -78,7 +78,7 @@ def test_what_moves_the_bill(cli):
     rows = read(cli("--reranker", "rerank-2.5", "--swing", "10", "--format", "json"))
     assert {row["input"] for row in rows} >= {"queries per month", "candidate depth"}
     assert rows[0]["usd_high"] == pytest.approx(1.1 * rows[0]["usd"])
-    assert "Each moves the monthly bill alike" in cli("--reranker", "rerank-2.5", "--swing", "10").stdout
+    assert "Each moves the month's usage alike" in cli("--reranker", "rerank-2.5", "--swing", "10").stdout
 
 
 def test_a_bill_that_begins_with_a_run(cli, tmp_path):
@@ -166,4 +166,4 @@ def test_the_command_and_the_page_say_the_same_of_a_bill(cli):
     )
     told = cli("--reranker", "rerank-2.5", "--candidates", "60").stdout
     assert done.stdout.startswith(told)
-    assert "Each moves the monthly bill alike" in done.stdout
+    assert "Each moves the month's usage alike" in done.stdout

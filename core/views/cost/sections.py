@@ -202,7 +202,7 @@ def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
 
 def moving(priced: Priced, ask: Ask) -> Blocks:
     """Yield the effect of each input and price on the monthly bill."""
-    yield Text("What moves the monthly bill", "heading")
+    yield Text("What moves the month's usage", "heading")
     (percent,) = ask.slide("Range of every input (± %)", "swing", (25,), 5, 90, step=5, about=RANGE)
     yield from swings(priced, percent / 100)
 
@@ -256,9 +256,9 @@ RECORDED = cols.Rows("recorded", "stage item units_per_query unit usd_per_1k", H
 SWINGS = cols.Rows(
     "sensitivity_of_the_bill",
     cols.text("input", width=230),
-    cols.usd("width", "moves by $", "The monthly bill, from one end of the range to the other."),
-    cols.usd("usd_low", "$ at lower", "Monthly bill where the input is lower."),
-    cols.usd("usd_high", "$ at higher", "Monthly bill where the input is higher."),
+    cols.usd("width", "moves by $", "The month's usage, from one end of the range to the other."),
+    cols.usd("usd_low", "$ at lower", "The month's usage where the input is lower."),
+    cols.usd("usd_high", "$ at higher", "The month's usage where the input is higher."),
     more=(cols.exact("low", "lower"), cols.exact("value", "as it is"), cols.exact("high", "higher")),
 )
 BOOK = cols.Rows(

@@ -227,15 +227,15 @@ def _amount(value: float | str) -> str:
 def moved(swings: Sequence[Swing], share: float) -> str:
     """Say what moves the monthly bill most, and by how much, or why that is unknown."""
     if not swings:
-        return "There is no monthly bill to vary: it is unknown, or nothing is billed."
+        return "There is no month's usage to vary: it is unknown, or nothing is billed."
     first, change = swings[0], f"± {100 * share:g} %"
     if not first.width:
-        return f"No input moves the monthly bill of {text.usd(first.usd)} by itself within {change}."
+        return f"No input moves the month's usage of {text.usd(first.usd)} by itself within {change}."
     equal = [swung(swing) for swing in swings if swing.width >= _ALIKE * first.width]
     more = f" and {len(equal) - _NAMED} more" if len(equal) > _NAMED else ""
     now, low, high = usd_apart(first.usd, *sorted((first.low_usd, first.high_usd)))
     who = f"{', '.join(equal[:_NAMED])}{more}"
-    says = "Each moves the monthly bill alike" if alike(swings) else "What moves the monthly bill most"
+    says = "Each moves the month's usage alike" if alike(swings) else "What moves the month's usage most"
     return f"{says}: {who}. {change} takes it from {now} to {low} or {high}."
 
 

@@ -322,7 +322,7 @@ def leaning(met: pl.DataFrame, other: str) -> str:
 
 
 RELIABLE, TENTATIVE = 0.8, 0.667
-"""Least alpha of reliable grades, and of grades for tentative conclusions (Krippendorff 2004, §11.4)."""
+"""Least alpha of judges who agree well, and for tentative conclusions (Krippendorff 2004, §11.4)."""
 
 
 def verdict(alpha: float, low: float | None) -> str:
@@ -330,7 +330,7 @@ def verdict(alpha: float, low: float | None) -> str:
     if np.isnan(alpha):
         return "Agreement unknown"
     if (alpha if low is None else low) >= RELIABLE:
-        return "The grades are reliable"
+        return "The judges agree well"
     if alpha >= TENTATIVE:
         return "The grades allow tentative conclusions only"
     return "The judges do not agree enough to rely on"

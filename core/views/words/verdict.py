@@ -14,7 +14,9 @@ from core.views.words.advice import first_step
 SHIP, SO_FAR, TAKEN, NONE = "ship", "best so far", "taken by hand", "none"
 LIKELY = 0.5
 """Probability of good selection below which nothing is shipped."""
-BAR = f"“Ship” needs {100 * LIKELY:.0f} % confidence, nothing to do first and no far lighter equal."
+BAR = (
+    f"“Ship” needs {100 * LIKELY:.0f} % confidence, deciding results judged and timed, no far lighter match."
+)
 """The bar in words."""
 
 

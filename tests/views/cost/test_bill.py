@@ -195,7 +195,7 @@ def test_without_queries_the_month_is_known_and_the_query_is_not():
 def test_what_moves_the_bill_in_words_and_rows():
     found = swings(PLAIN, LIST, share=0.2)
     assert found.answer == (
-        "What moves the monthly bill most: queries per month, candidate depth, price of rerank-2.5 (input "
+        "What moves the month's usage most: queries per month, candidate depth, price of rerank-2.5 (input "
         "tokens) and 1 more. ± 20 % takes it from $1,251.20 to $1,000.96 or $1,501.44."
     )
     assert found.rows.columns == ["input", "value", "low", "high", "usd_low", "usd", "usd_high", "width"]
@@ -229,7 +229,7 @@ def test_inputs_that_all_move_the_bill_alike_need_no_chart(inputs: CostInputs, a
 
 def test_an_unknown_bill_has_no_sensitivity():
     found = swings(asked(reranker="my-ranker"), LIST)
-    assert found.answer == "There is no monthly bill to vary: it is unknown, or nothing is billed."
+    assert found.answer == "There is no month's usage to vary: it is unknown, or nothing is billed."
     assert found.rows.is_empty()
 
 
@@ -242,4 +242,4 @@ def test_a_hostile_name_is_inert_in_the_tornado():
 def test_an_input_that_moves_nothing_says_so():
     free = PriceBook("free", (replace(LIST.find("rerank-2.5", "input_tokens"), price=0.0),))
     found = swings(asked(embedder=None), free)
-    assert found.answer == "No input moves the monthly bill of $0.00 by itself within ± 25 %."
+    assert found.answer == "No input moves the month's usage of $0.00 by itself within ± 25 %."

@@ -182,7 +182,7 @@ def test_judges_without_a_passage_in_common(tmp_path: Path):
 @pytest.mark.parametrize(
     ("value", "low", "verdict"),
     [
-        (0.93, 0.9, "are reliable"),
+        (0.93, 0.9, "agree well"),
         (0.9, 0.5, "tentative"),  # too few passages to be sure
         (0.7, None, "tentative"),
         (0.5, 0.4, "do not agree enough"),
