@@ -196,7 +196,8 @@ def _notice(spot: DeltaGenerator, *, lacks: bool) -> None:
     if not asked:
         return
     of_others = (key for key in asked if not key.startswith("_"))  # which a plug-in's section may ask for
-    values = {key: st.session_state[key] for key in (*SETTINGS, *of_others) if key in st.session_state}
+    held = frozenset(st.session_state)  # which refuses to be asked for some keys, such as none at all
+    values = {key: st.session_state[key] for key in (*SETTINGS, *of_others) if key in held}
     place, view = find_place(), find_view()
     if place is not None:  # unlisted: a single golden set, data of a page without settings
         values.setdefault("gs", place.scope.golden_set_id or "")

@@ -100,7 +100,7 @@ def test_a_query_of_the_address_is_shown_with_its_question(open_page: OpenPage, 
 def test_picked_stacks_have_a_line_each_beside_the_chosen_one(open_page: OpenPage, demo_store: Path):
     def drawn(app) -> list[str]:
         shown = [trace["name"] for trace in figure(app)["data"] if trace.get("name")]
-        return [name for name in shown if not name.endswith(" PROC") and "PROC of" not in name]
+        return [name for name in shown if "PROC" not in name]
 
     decided = drawn(open_page(demo_store, "curves"))[0]
     picked = [name for name in names(demo_store) if name != decided][:3]
