@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition, Lock, Thread
 from typing import Any
@@ -48,7 +47,6 @@ _OWN_HANDLES = 128
 _LEAST, _MOST = 4, 128
 _EACH = 8
 _PATIENCE_S = 1.0  # Seconds that imports give way to visitors
-_PASSED = 10  # Times that a long turn lets short ones go before
 
 
 def everything() -> Iterator[str]:
@@ -193,15 +191,6 @@ def bound_handles() -> int:
     return kept
 
 
-@dataclass(eq=False)
-class _Waiting:
-    """A thread that waits for its turn."""
-
-    told: Condition
-    short: bool
-    passed: int = 0  # times that a later one went before
-
-
 class Turns:
     """A queue of threads, each of which has the turn until it is done or its time is up.
 
@@ -215,25 +204,21 @@ class Turns:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._lock = Lock()
-        self._waiting: deque[_Waiting] = deque()
-        self._holder: _Waiting | None = None
+        self._waiting: deque[Condition] = deque()
+        self._holder: Condition | None = None
         self._until = 0.0
         self._here, self._left = 0, time.monotonic()  # threads with a turn or waiting; when the last left
 
     @contextmanager
-    def take(self, *, short: bool = False) -> Iterator[None]:
-        """Wait for a turn, and pass it on at the end.
-
-        Args:
-            short: Whether it takes little time, and so goes before long ones, `_PASSED` times each at most.
-        """
-        me = _Waiting(Condition(self._lock), short)
+    def take(self) -> Iterator[None]:
+        """Wait for a turn, and pass it on at the end."""
+        me = Condition(self._lock)
         with self._lock:
             self._here += 1
-            self._waiting.insert(self._place(me), me)
+            self._waiting.append(me)
             while self._waiting[0] is not me or not self._free():
                 first = self._waiting[0] is me
-                me.told.wait(max(0.0, self._until - time.monotonic()) if first else None)
+                me.wait(max(0.0, self._until - time.monotonic()) if first else None)
             self._waiting.popleft()
             self._holder, self._until = me, time.monotonic() + self._seconds
             self._wake()
@@ -251,21 +236,13 @@ class Turns:
         while (left := self._left + seconds - time.monotonic() if not self._here else seconds) > 0:
             time.sleep(left)
 
-    def _place(self, new: _Waiting) -> int:
-        """Return the place of a new one in the queue."""
-        place = len(self._waiting)
-        while new.short and place and not (last := self._waiting[place - 1]).short and last.passed < _PASSED:
-            last.passed += 1
-            place -= 1
-        return place
-
     def _free(self) -> bool:
         return self._holder is None or time.monotonic() >= self._until
 
     def _wake(self) -> None:
         """Make the first in the queue check again, as it is now first or the turn is free."""
         if self._waiting:
-            self._waiting[0].told.notify()
+            self._waiting[0].notify()
 
 
 TURNS = Turns(0.25)
@@ -273,9 +250,9 @@ TURNS = Turns(0.25)
 
 
 @contextmanager
-def taking_turns(*, short: bool = False) -> Iterator[None]:
-    """Let a page, or if `short` a part of it, be drawn in its turn, with the imports paused."""
-    with IMPORTS.halted(), TURNS.take(short=short):
+def taking_turns() -> Iterator[None]:
+    """Let a page be drawn in its turn, with the imports paused."""
+    with IMPORTS.halted(), TURNS.take():
         yield
 
 

@@ -109,7 +109,7 @@ def shell(page: Page, script: StreamlitPage) -> None:
 @st.fragment(key=PART)
 def _inside(page: Page, script: StreamlitPage, frame: Frame, asked: Asked | Place | None) -> None:
     """Draw the limits and the page under them; a move of a limit runs this alone."""
-    with taking_turns(short=True) if moved() else nullcontext(), st.container(key="inside"):
+    with taking_turns() if moved() else nullcontext(), st.container(key="inside"):
         if moved():
             arrive(page, frame)
             address.begin(arrived=False)

@@ -38,29 +38,6 @@ def test_turns_come_one_after_another() -> None:
     assert sorted(done) == list(range(200))
 
 
-def test_short_turns_go_before_long_ones_but_not_for_ever() -> None:
-    turns = Turns(LONG_S)
-    done: list[str] = []
-    begun = threading.Event()
-
-    def page(name: str) -> None:
-        with turns.take(short=name.startswith("move")):
-            begun.set()
-            while name == "first" and len(turns._waiting) < 14:
-                threading.Event().wait(0.001)
-            done.append(name)
-
-    names = ["first", "visit", "other visit", *(f"move {number}" for number in range(12))]
-    with ThreadPoolExecutor(len(names)) as visitors:
-        for number, name in enumerate(names):
-            visitors.submit(page, name)
-            assert begun.wait(30)
-            while number and len(turns._waiting) < number and not done:
-                threading.Event().wait(0.001)
-    moves = names[3:]
-    assert done == ["first", *moves[:10], "visit", "other visit", *moves[10:]]
-
-
 def test_who_takes_too_long_goes_on_beside_the_next() -> None:
     turns = Turns(0.05)
     left = threading.Event()
