@@ -262,6 +262,7 @@ def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
         means.ignored[means.roles.pop(role)] = f"a row is a {said.row}"
     _long(means)
     _places(means)
+    _documents(means)
     if "query_id" in means.roles:
         _of_queries(means)
     else:
@@ -305,7 +306,7 @@ def _as_said(means: Meaning, columns: Sequence[str], meant: str, column: str, na
         offered = ", ".join((*_OFFERED, *PLACE_OF, *sorted(AXES)))
         do = f"Choose one of: {offered}; or a measure, a time or a price such as {_SUCH_AS}."
         if meant in READINGS:
-            do = f"How numbers are written is said by --numbers '{shown(column)}={meant}'."
+            do = f"This says how numbers are written (--numbers '{shown(column)}={meant}')."
         raise InputError(f'Unknown meaning "{shown(meant)}".', where=name, do=do)
 
 
@@ -465,6 +466,16 @@ def _places(means: Meaning) -> None:
         means.ignored.update(dict.fromkeys(means.places.values(), UNKNOWN))
         means.places.clear()
     means.ignored.update(dict.fromkeys(means.places.values(), OF_PLACES))
+
+
+def _documents(means: Meaning) -> None:
+    """Take a column `document` as the ids of ranked or judged passages that nothing else tells apart."""
+    has = means.roles.keys()
+    if "query_id" in has and has & {"rank", "score", "grade"} and not has & {"passage_id", "answer"}:
+        named = [column for column in means.ignored if normal(column) == "document"]
+        if named and means.ignored[named[0]] == UNKNOWN:
+            means.roles["passage_id"] = named[0]
+            del means.ignored[named[0]]
 
 
 def _without_unit(means: Meaning, timings: Sequence[Value]) -> None:

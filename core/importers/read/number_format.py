@@ -266,7 +266,7 @@ def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Wa
     if kind == "share" and not percent and signed.any():
         without = known.filter(~signed)[0]
         where = place(table.name, table.lines[cells.str.contains(_PERCENT).arg_max() or 0], cells.name)
-        do = f"Give all of them one (--numbers '{shown(cells.name)}=percent' reads all as percent)."
+        do = f"Give all of them one, or read all as percent (--numbers '{shown(cells.name)}=percent')."
         raise InputError(
             f"Some cells have a percent sign, others none: {quoted(without)}.", where=where, do=do
         )

@@ -42,6 +42,8 @@ def bar(imported: Import, names: Sequence[str], unmatched: Unmatched, waiting: S
         said, button = st.columns([3, 2], vertical_alignment="center")
         waits = words.waits(waiting, changed=bool(changes) and choice is None)
         said.markdown(plain(words.adds(imported) + waits))
+        if unranked := words.unranked(imported):
+            said.warning(plain(unranked), icon=":material/warning:")
         open_ = bool(waits)
         label = f"Add {words.things(imported)}"
         pressed = button.button(label, key="add_now", type="primary", disabled=open_, width="stretch")

@@ -82,6 +82,9 @@ _FIELDS = {
     "skip": "Leave out",
     "all-tasks": "Tasks above",
     "column": "the list above the column",
+    "without": "choose “left out” above it",
+    "numbers": "choose its measure with “percent” above it",
+    "if-changed": "asked below",
     "row": "One row is, above",
 }
 """Option of the command → its name on the page."""
@@ -236,6 +239,19 @@ def missing_parts(snapshot: Snapshot, imported: Import, collection_id: str) -> l
         and "aggregates" not in imported.frames,
     }
     return [words for words, lacking in lacks.items() if lacking]
+
+
+def unranked(imported: Import) -> str:
+    """Warn of results of stacks without any quality, or return "" if they have one."""
+    figures = imported.frames.get("aggregates")
+    if figures is None or imported.frames.keys() & {"rankings", "signals", "answer_scores"}:
+        return ""
+    measures = figures.lazy().select(pl.col("measure").unique()).collect()["measure"]
+    if any(not measure.startswith(("latency_", "usd_")) for measure in measures):
+        return ""
+    return (
+        "No quality column: Decision cannot rank these stacks. Add one, such as nDCG@10, or choose it above."
+    )
 
 
 def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> tuple[tuple[str, ...], str]:

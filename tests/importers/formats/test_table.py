@@ -481,3 +481,16 @@ def test_rankings_with_german_headers():
 def test_texts_beside_ids_in_german():
     made = read(up("x.csv", "Frage-ID;Frage;chunk_id;Dokument;Rang\nq1;Was?;c1;d1;1\nq2;Wer?;c2;d1;1\n"))
     assert rows(made, "rankings").select("query_id", "passage_id").rows() == [("q1", "c1"), ("q2", "c2")]
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "kind"),
+    [
+        ("Query-ID;System;Rank;Document;Score", "bm25;1;d1;7,1", "rankings"),
+        ("Query;Document;Relevance", "d1;2", "judgements"),
+        ("Query;doc_id;Document;Rank", "d1;Title;1", "rankings"),
+    ],
+)
+def test_a_column_document_holds_the_ids_that_no_other_column_does(header: str, cells: str, kind: str):
+    made = read(up("x.csv", f"{header}\nq1;{cells}\nq2;{cells}\n"))
+    assert rows(made, kind).select("query_id", "passage_id").rows() == [("q1", "d1"), ("q2", "d1")]

@@ -1,7 +1,9 @@
+import re
 from pathlib import Path
 
 import pytest
 
+import core.importers
 from core.errors import ClqError
 from core.importers import Import, Options
 from core.store import Store
@@ -105,6 +107,32 @@ def test_latencies_that_were_reported_are_not_missing(tmp_path: Path):
     assert [each.partition(" (")[0] for each in words.missing_parts(store.read(), made, "x")] == [
         "judgements"
     ]
+
+
+@pytest.mark.parametrize(
+    ("table", "warned"),
+    [
+        ("stack,latency_ms,usd_per_1k\na,12,1\nb,30,2\n", True),
+        ("stack,nDCG@10,latency_ms\na,,12\nb,N/A,30\n", True),
+        ("stack,nDCG@10,latency_ms\na,0.4,12\nb,0.5,30\n", False),
+        ("query_id,stack,nDCG@10\nq1,a,0.4\nq2,a,0.5\n", False),
+    ],
+)
+def test_stacks_without_a_quality_are_warned_of(tmp_path: Path, table: str, warned: bool):
+    file = tmp_path / "x.csv"
+    file.write_text(table)
+    made = planned([file]).made
+    assert made is not None
+    assert words.unranked(made).startswith("No quality column: Decision cannot rank") is warned
+
+
+def test_every_option_that_a_message_names_has_its_place_on_the_page():
+    """A message of an importer names options of the command; the page says where to do the same."""
+    sources = [file.read_text() for file in Path(core.importers.__path__[0]).rglob("*.py")]
+    named = {option for text in sources for option in re.findall(r"\(--([a-z-]+)", text)}
+    assert {"without", "numbers", "column"} <= named
+    assert not [option for option in named if "command line" in words.on_page(f"Say so (--{option} x).")]
+    assert words.on_page("Leave it out (--without 'x').") == "Leave it out (choose “left out” above it)."
 
 
 @pytest.mark.slow
