@@ -45,6 +45,7 @@ class PlugIn:
     name: str  # as its package names it
     package: str  # distribution with version; "built in" for core/contrib
     problem: str = ""  # why it is left out; "" if it is loaded
+    made: Any = None  # what its registry keeps of it; None if it is left out
 
 
 _LOADED: dict[tuple[str, str, str], PlugIn] = {}
@@ -75,7 +76,8 @@ def loaded(
                 found[name] = made(name, entry.load())
         except Exception as error:
             problem = _reason(error)
-        _LOADED[group, entry.name, package] = PlugIn(group, entry.name, package, problem[:200])
+        made_of = None if problem else found[name]
+        _LOADED[group, entry.name, package] = PlugIn(group, entry.name, package, problem[:200], made_of)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Annotated
 
 import polars as pl
@@ -18,7 +18,7 @@ _SHOWN = schema("group name package problem")
 def run(
     *,
     check: Annotated[
-        bool, typer.Option("--check", help="Try each: ranges, other tools' files. Exit with 1 for a fault.")
+        bool, typer.Option("--check", help="Try each on data of its kind; exit with 1 for a fault.")
     ] = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
@@ -27,10 +27,10 @@ def run(
     if check:
         from core.conformance import faults  # noqa: PLC0415
 
-        found = tuple(
-            replace(each, problem=each.problem or " ".join(faults(each.group, each.name))) for each in found
-        )
-    rows = pl.DataFrame([asdict(each) for each in found], schema=_SHOWN)
+        found = tuple(replace(each, problem=each.problem or " ".join(faults(each))) for each in found)
+    rows = pl.DataFrame(
+        [[getattr(each, name) for name in _SHOWN] for each in found], schema=_SHOWN, orient="row"
+    )
     emit(rows, form, empty="No plug-in. docs/plugins.md says how a package adds one.")
     if check and any(each.problem for each in found):
         raise typer.Exit(1)
