@@ -28,6 +28,7 @@ LEVEL = 0.95
 DIGITS = 3  # Decimals of printed qualities: averages that print the same count as equal
 CHEAPER = 0.01  # Share of a cost within which another one counts as equal
 ROUNDING = 1e-9  # Differences below it come from the order of summation
+_PLACED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +44,14 @@ class Paired:
     def places(self, run_ids: pl.Series) -> Rows:
         """Return the positions of stacks here [n]; −1 = they have no values.
 
-        The last result is cached and read-only.
+        The last few results are cached and read-only: a page asks for all stacks and for those of its table.
         """
-        for asked, places in self._placed[-1:]:
+        for asked, places in self._placed:
             if asked.equals(run_ids):
                 return places
         places = self._looked_up(run_ids)
         places.flags.writeable = False
-        self._placed[:] = [(run_ids, places)]
+        self._placed[:] = [(run_ids, places), *self._placed[: _PLACED - 1]]
         return places
 
     def _looked_up(self, run_ids: pl.Series) -> Rows:

@@ -68,7 +68,12 @@ def check_first(view: View) -> str:
     measure, scope = view.quality.measure, view.scope
     if measure is None or scope.golden_set_id is None or measure.info.needs & {"answers"}:
         return ""
-    return CHECK if unchecked(view.snapshot.golden_sets(scope.collection_id), scope.golden_set_id) else ""
+    return _check(view.snapshot, scope.collection_id, scope.golden_set_id)
+
+
+@cached(entries=64)  # reading the manifests would be a third of a move of a limit
+def _check(snapshot: Snapshot, collection_id: str, golden_set_id: str) -> str:
+    return CHECK if unchecked(snapshot.golden_sets(collection_id), golden_set_id) else ""
 
 
 def unchecked(sets: pl.DataFrame, golden_set_id: str) -> bool:
