@@ -24,8 +24,8 @@ from core.views.levers import to_try
 from core.views.words.choice import axis
 
 POOL = (
-    "What the final order could choose from. dense@50: the first 50 of a dense search. PROC means "
-    "something only together with its convention (CLQ paper §5.1, A.8)."
+    "What the final order could choose from. dense@50: the first 50 of a dense search; rrf100@50: of two "
+    "lists of 100, fused. PROC holds for its convention alone (CLQ paper §5.1, A.8)."
 )
 HOW = (
     "1 = actual + ordering headroom (in the pool, but ranked too low) + retrieval headroom (not in the "
@@ -118,6 +118,7 @@ def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str
     """Return the four numbers of a stack: label, number, its basis."""
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()
     ordering, retrieval = written(row)
+    depth = row["pool"].partition("@")[2]
     return (
         (quality.name, text.score(row["quality"]), f"{interval} {text.sample(row)}".strip()),
         ("Ordering headroom", ordering, f"in the pool, ranked too low, {text.sample(row)}"),
@@ -125,7 +126,7 @@ def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str
         (
             "%PROC",
             text.percent(row["pct_proc"]),
-            f"of what a perfect order of its candidates reaches, pool {row['pool']}",
+            f"of what a perfect order of its {' '.join(filter(None, (depth, 'candidates')))} reaches",
         ),
     )
 

@@ -67,7 +67,10 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 def test_a_plan_as_tables(cli: Cli):
     result = cli(cli.spec(SPEC))
     told = result.stdout
-    assert "12 stacks, 2 questions asked 2 times, 4 passages" in told
+    assert (
+        "12 stacks (Decision compares 9: without a reranker K changes nothing), 2 questions asked 2 times, 4"
+        in told
+    )
     for words in ("embed corpus", "voyage-3.5", "rerank-2.5", "Dollars: $0.00", "(estimated), no budget"):
         assert words in told
     assert "BM25 ⊕ voyage-3.5 256 d + rerank-2.5, K = 3" in told

@@ -27,7 +27,8 @@ def test_the_workspace_can_be_planned_again(open_page: OpenPage, demo_store: Pat
     assert answer(app) == "Choose what to compare; you see time and cost before anything starts."
     assert 'collection.stored = "python-docs"' in app.text_area[0].value
     said = everything(app)
-    assert "10 stacks, 64 questions asked 3 times" in said
+    alike = "(Decision compares 5: without a reranker K changes nothing)"
+    assert f"10 stacks {alike}, 64 questions asked 3 times" in said
     assert "No vendor is paid: everything runs on this machine." in said
     assert button(app).startswith("Run 10 stacks · $0 · about ")
     assert not app.button(key="run_now").disabled
@@ -46,7 +47,10 @@ def test_the_plan_and_the_text_follow_the_form(open_page: OpenPage, demo_store: 
     app.number_input(key="limit_this workspace").set_value(5).run()
     assert_sound(app)
     assert button(app).startswith("Run 2 stacks")
-    assert "2 stacks, 5 questions asked 3 times" in everything(app)
+    assert (
+        "2 stacks (Decision compares 1: without a reranker K changes nothing), 5 questions asked 3"
+        in everything(app)
+    )
     assert 'mode = ["sparse"]' in app.text_area[0].value
 
 

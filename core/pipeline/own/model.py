@@ -239,7 +239,7 @@ class OwnRetriever(Model):
         self._failed = self._failed + 1 if fault else 0
         if fault and self._failed >= IN_A_ROW:
             raise ProviderError(
-                f"{IN_A_ROW} queries in a row failed, the last by {fault['kind']}: "
+                f"{IN_A_ROW} calls in a row failed, the last by {fault['kind']}: "
                 f"{fault['text'].rstrip('.')}.",
                 kind="server",
                 where=self.name,

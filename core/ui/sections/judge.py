@@ -19,6 +19,7 @@ from core.ui import access, show
 from core.ui.pages import way
 from core.ui.pick import still_offered, still_offered_all
 from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, land, one_by_one
+from core.ui.sections.questions import sets_made
 from core.ui.view import current_frame
 from core.views.golden import judging
 from core.views.golden.sheet import sheet, to_excel
@@ -62,7 +63,8 @@ def judge(view: View) -> None:
         show.head(*judging.BY_HAND)
         go_on(queues)
         start(view)
-        way(PAGES["golden"], "Review the questions that were made", "questions")
+        if sets_made():
+            way(PAGES["golden"], "Review the questions that were made", "questions")
     elif not known[chosen].judge:
         between = known[chosen].sampling == BETWEEN
         show.head(judging.UNTAKEN_BETWEEN if between else judging.UNTAKEN)

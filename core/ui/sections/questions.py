@@ -45,10 +45,14 @@ def questions() -> None:
         _review()
 
 
+def sets_made() -> dict[str, Path]:
+    """Return the sets of questions that were made here: name → folder."""
+    return {one.name: folder for one in work.known(QUESTIONS) if (folder := asking.made_in(one.status))}
+
+
 def _review() -> None:
     """Draw the review of one of the sets."""
-    made = {one.name: folder for one in work.known(QUESTIONS) if (folder := asking.made_in(one.status))}
-    if not made:
+    if not (made := sets_made()):
         return
     with st.expander("Review by keys: accept, edit, reject", key="review_questions"):
         review(made[st.selectbox("Set", list(made), key="reviewed_set")])

@@ -12,6 +12,7 @@ from core.analysis.judging import TARGET, USUAL, Next
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.view import View
 from core.answers import BY_PEOPLE
+from core.records import Origin
 from core.store import Snapshot
 from core.views import text
 
@@ -94,15 +95,28 @@ def unchecked(sets: pl.DataFrame, golden_set_id: str) -> bool:
 
 @cached(entries=64)
 def provenance(snapshot: Snapshot, scope: Scope) -> str:
-    """Describe what is searched, and the origin of a workspace's qualities; "" if they are as reported."""
-    if scope.golden_set_id is None:
-        return ""
+    """Describe what is searched, and the origin of a workspace's qualities; "" if nothing is on record."""
     sets, held = snapshot.golden_sets(scope.collection_id), snapshot.collections()
+    row = held.row(by_predicate=pl.col("collection_id") == scope.collection_id, named=True)
+    runs = snapshot.runs(scope.collection_id)
+    if scope.golden_set_id is None:
+        return published(row) if (runs["origin"] == Origin.PUBLISHED.value).all() else ""
     said = graded(sets.row(by_predicate=pl.col("golden_set_id") == scope.golden_set_id, named=True))
-    return searched(held.row(by_predicate=pl.col("collection_id") == scope.collection_id, named=True)) + said
+    cut = runs["chunking"]
+    return searched(row, "document" if cut.len() and not cut.null_count() else "passage") + said
 
 
-def searched(collection: Mapping[str, Any]) -> str:
-    """Describe what is searched, before its questions: ``Python documentation, 3,423 passages; ``."""
-    passages = text.count(collection["passages"], "passage") if collection["passages"] else ""
+def published(collection: Mapping[str, Any]) -> str:
+    """Describe of what texts figures were published (the first sentence of its notes), and where."""
+    about = collection["notes"].partition(". ")[0].rstrip(".")
+    return " ".join(f"{part}." for part in (about, f"Published figures: {collection['source']}") if part)
+
+
+def searched(collection: Mapping[str, Any], holds: str = "passage") -> str:
+    """Describe what is searched, before its questions: ``Python documentation, 3,423 passages; ``.
+
+    Args:
+        holds: What its texts are: documents where stacks cut them into passages.
+    """
+    passages = text.count(collection["passages"], holds) if collection["passages"] else ""
     return "".join(f"{part}; " for part in (text.shorten(collection["name"] or "", 60), passages) if part)

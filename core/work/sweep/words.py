@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from core.axes import stack_key
 from core.number_format import count, duration, format_bytes, percent, usd
 from core.records import JsonMap, canonical_json
 from core.tables import schema
@@ -95,12 +96,18 @@ def services(plan: Plan) -> list[str]:
 
 
 def size_of(plan: Plan) -> str:
-    """Describe what will run: ``76 stacks, 64 questions asked 5 times, 3,423 passages``."""
+    """Describe what will run: ``76 stacks, 64 questions asked 5 times, 3,423 passages``.
+
+    It says how many of the stacks pages compare: some may differ in a K alone that nothing reads.
+    """
     passages = ", ".join(
         f"{count(number, 'passage')}" + (f" ({name})" if name else "")
         for name, number in plan.passages.items()
     )
     stacks = count(len(plan.stacks), "stack")
+    compared = len({stack_key(planned.stack.spec) for planned in plan.stacks})
+    if compared < len(plan.stacks):
+        stacks += f" (Decision compares {compared:,}: without a reranker K changes nothing)"
     stacks = stacks if plan.begun is None else f"Up to {plan.begun:,} of {stacks}"
     return f"{stacks}, {count(plan.queries, 'question')} asked {count(plan.asked, 'time')}, {passages}"
 

@@ -277,7 +277,7 @@ def test_what_fails_on_all_questions_is_no_stack_and_is_asked_again_once_mended(
 def test_what_always_fails_ends_it(tmp_path: Path):
     asked = [f"cats {n}" for n in range(30)]
     with pytest.raises(
-        ProviderError, match="20 queries in a row failed, the last by exception: RuntimeError: always"
+        ProviderError, match="20 calls in a row failed, the last by exception: RuntimeError: always"
     ):
         measured(tmp_path, own(tmp_path, "broken"), asked=asked)
 
