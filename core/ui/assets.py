@@ -93,6 +93,14 @@ def _name(path: Path) -> str:
     return path.relative_to(_STATIC).as_posix()
 
 
+_ONE_ENTRY = (
+    "if (!location.search) { const push = history.pushState; history.pushState = function(state, title, to) {"
+    "history.pushState = push; return (new URL(to, location.href).pathname === location.pathname "
+    "? this.replaceState : push).call(this, state, title, to) } }"
+)
+"""Has the browser put the workspace into an address without settings in its place: one step back leaves."""
+
+
 @cache
 def _packed(name: str) -> bytes:
     return gzip.compress(_read(name), 6)
@@ -117,7 +125,7 @@ def _frame(page: str) -> bytes:
     hosts = json.dumps(list(st.get_option("client.allowedOrigins"))).replace("<", "\\u003c")
     config = f"{{allowedOrigins: {hosts}, useExternalAuthToken: false}}"
     first = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL(".", location.href).href, '
-    first += f"HOST_CONFIG: {config}}}</script>"
+    first += f"HOST_CONFIG: {config}}};{_ONE_ENTRY}</script>"
     if page in CHARTED:  # removed if it fails: who draws tries again, and learns of it
         first += f'<script async fetchpriority="high" src="./{CARTESIAN}" onerror="this.remove()"></script>'
     parts = _PARTS if page in UNTABLED else _PARTS + _TABLES

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from core.analysis.workspace.choices import Has
+from core.analysis.workspace.choices import Has, titled
 from core.analysis.workspace.view import Place
 from core.ui import cache
 from core.ui.address.links import go
@@ -37,7 +37,7 @@ def search(place: Place | None, stacks: pl.DataFrame | None, has: Collection[Has
         has: The data that the workspace has for pages.
     """
     table = _NOWHERE if stacks is None else stacks
-    rooms = () if place is None else tuple(cache.workspaces(place.snapshot))
+    rooms = () if place is None else titled(place.snapshot, cache.workspaces(place.snapshot))
 
     def chosen() -> None:
         state: Any = st.session_state.get(_KEY)

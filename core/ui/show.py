@@ -34,6 +34,10 @@ _DOLLARS = (_USD, _CHANGE)
 _DECIMALS = re.compile(r"%\+?,?\.\df")
 _SPLIT = re.compile(r" (?=[=:] \d)|(?<= [=:]) (?=\d)|(?<=\d) (?=(?:%|ms|s)\b|%)")
 """Blanks in a heading at which no line may break: in K = 50, 1 : 1.3, 7 ms."""
+_WORD = re.compile(r"(?<!\S)(?=\S*\w\\?-\w)\S{1,24}(?!\S)")
+"""Words of a heading with a hyphen, at which no line may break either: RA-nWG@10, rerank-2.5.
+
+They are emphasised, which the style sheet draws like the rest: a copied name has nothing added."""
 _WHOLE = 8  # Columns of a table visible without scrolling in a desktop window
 _WHOLE_ON_PHONE = 2
 _ON_PHONE = 140  # Pixels of a column of names on a phone
@@ -66,7 +70,7 @@ def head(
         given_by = provenance(view.snapshot, view.scope) if view is not None and graded else ""
         if above := " ".join(filter(None, (frame.question, plain(given_by)))):
             st.caption(above)
-        st.title(plain(_SPLIT.sub("\u00a0", answer)), anchor=False)
+        st.title(_WORD.sub(r"*\g<0>*", plain(_SPLIT.sub("\u00a0", answer))), anchor=False)
         line = st.container(horizontal=True, gap="small", vertical_alignment="center")
         with line:
             if details:

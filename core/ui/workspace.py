@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.analysis.workspace.choices import Choices
+from core.analysis.workspace.choices import Choices, titled
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import Compared, compare, decided, taken
 from core.analysis.workspace.scope import LatencyScope, Percentile, Quality, Scope
@@ -53,6 +53,7 @@ _RARE = tuple(key for key, setting in SETTINGS.items() if setting.rare)  # The s
 _COUNTS = tuple(key for key in _RARE if key != "rev")  # A link pins its revision, whatever else it sets
 _REVISIONS_SHOWN = 50
 _RUNS_LISTED = 300
+_LISTED = 12  # Maximum workspaces that the menu's help describes
 
 
 @dataclass(frozen=True)
@@ -271,12 +272,22 @@ def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
         _forget_dependent()
     choice = ASKED["collection"].choice
     about = "One collection: results on different corpora never share a chart."
+    listed = [
+        f"- {plain(key)}: {plain(said)}"
+        for key, said in titled(cache.snapshot(None), names[:_LISTED])
+        if said
+    ]
     # Without a default every URL names its workspace, as the first may be another one tomorrow.
     still_offered(choice.key, names)
     if choice.key not in st.query_params:
         st.session_state.setdefault(choice.key, names[0])
     name = st.selectbox(
-        choice.label, names, index=None, on_change=_forget_dependent, help=about, **linked(choice.key)
+        choice.label,
+        names,
+        index=None,
+        on_change=_forget_dependent,
+        help="\n".join([about, "", *listed]).strip(),
+        **linked(choice.key),
     )
     name = names[0] if name is None else name
     st.session_state[_SHOWN] = name

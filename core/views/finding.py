@@ -67,6 +67,10 @@ _OF_MEASURES = {
 }  # fmt: skip
 
 
+Titled = tuple[tuple[str, str], ...]
+"""Workspaces, each with what it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A search result, and the place that opens with it."""
@@ -135,9 +139,9 @@ def everywhere() -> tuple[Found, ...]:
 
 
 @remembered
-def found_in(table: pl.DataFrame, workspaces: tuple[str, ...] = ()) -> tuple[Found, ...]:
+def found_in(table: pl.DataFrame, workspaces: Titled = ()) -> tuple[Found, ...]:
     """Return the results of a store and of one workspace, from its stack table."""
-    rooms = [Found("workspace", name, asked={"ws": name}) for name in workspaces]
+    rooms = [Found("workspace", name, about, asked={"ws": name}) for name, about in workspaces]
     if "name" not in table.columns:
         return (*everywhere(), *rooms)
     parts = [name for name in ("name", "reranker") if name in table.columns]
@@ -162,7 +166,7 @@ def silent(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
 
 
 @remembered
-def sent(table: pl.DataFrame, below: frozenset[str] = frozenset(), workspaces: tuple[str, ...] = ()) -> bytes:
+def sent(table: pl.DataFrame, below: frozenset[str] = frozenset(), workspaces: Titled = ()) -> bytes:
     """Serialise results for the browser's search: kind, title, about, words and setting of each.
 
     Args:

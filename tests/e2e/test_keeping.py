@@ -95,3 +95,14 @@ def test_back_from_another_workspace_shows_what_was_there(server: Server, visit:
             go()
             seen.settle()
             assert (seen.address, seen.answer) == (address, answer)
+
+
+def test_the_first_address_is_one_step_of_the_history(server: Server, visit: Open) -> None:
+    """The workspace is written into it, in its place; words with a hyphen stay whole in its heading."""
+    seen = visit(f"{server.url}/")
+    assert asked_of(seen.address)["ws"]
+    assert seen.page.evaluate("history.length") == 2, "a blank page, and this one"
+    torn = "[...document.querySelectorAll('h1 em')].filter(each => each.getClientRects().length > 1).length"
+    seen.page.set_viewport_size({"width": 390, "height": 800})
+    assert seen.page.evaluate(torn) == 0
+    assert "*" not in seen.answer

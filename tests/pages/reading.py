@@ -44,6 +44,7 @@ def follow(app: AppTest, label: str) -> AppTest:
     return app.run()
 
 
+_KEPT_WHOLE = re.compile(r"(?<!\\)\*")
 _ESCAPE = re.compile(r"\\([^a-zA-Z0-9\s])")
 
 
@@ -59,7 +60,7 @@ def page_of(app: AppTest) -> Page:
 
 def answer(app: AppTest) -> str:
     """The first sentence of a page, and of the first page the line below it and its numbers too."""
-    parts = [app.title[0].value]
+    parts = [_KEPT_WHOLE.sub("", app.title[0].value)]
     if page_of(app).name == next(iter(PAGES_OF)):
         parts += [details(app), *(f"{each.label} {each.value}" for each in app.main.metric)]
         parts += [each.value for each in app.main.caption if "-badge[" in each.value]

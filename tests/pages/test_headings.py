@@ -9,7 +9,8 @@ import pytest
 from core.analysis.workspace.view import View
 from core.report.page import Said, flat
 from core.views.blocks import Answer, Cards, Chart, Comparison, Fold, Table, Text
-from tests.pages.reading import PAGES_OF
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import PAGES_OF, answer, unescaped
 from tests.pages.test_places import DRAWN, collections, said, workspace
 
 MOST = 14
@@ -150,3 +151,14 @@ def test_a_heading_is_one_short_sentence_with_its_number(
         if why := [*faults(found, names, place), *misnamed(found, place)]:
             wrong[collection] = (*why, found.answer)
     assert not wrong
+
+
+def test_words_with_a_hyphen_stay_whole_in_a_heading_and_the_menu_says_what_a_workspace_holds(
+    open_page: OpenPage, published_store: Path
+):
+    app = open_page(published_store, "decision", ws="clq-paper")
+    words = [word for word in app.title[0].value.split() if "-" in word]
+    assert words
+    assert {(word[0], word[-1]) for word in words} == {("*", "*")}
+    assert "*" not in answer(app)
+    assert "clq-paper: CLQ paper corpus" in unescaped(app.selectbox(key="ws").help)

@@ -81,8 +81,9 @@ def test_stacks_come_last_as_text_and_no_more_than_a_browser_looks_through(names
     assert [row[1] for row in rows] == [each.title for each in found_in(table)]
     assert sent(table) is sent(table)
     assert found_in(NO_TABLE) == everywhere()
-    (room,) = found_in(table, ("<b>mine</b>",))[len(everywhere()) + len(stacks) :]
-    assert (room.kind, room.title, room.asked) == ("workspace", "<b>mine</b>", {"ws": "<b>mine</b>"})
+    (room,) = found_in(table, (("<b>mine</b>", "My docs"),))[len(everywhere()) + len(stacks) :]
+    assert (room.kind, room.title, room.about) == ("workspace", "<b>mine</b>", "My docs")
+    assert room.asked == {"ws": "<b>mine</b>"}
 
 
 @pytest.mark.parametrize("name", [file.stem for file in sorted(DOCS.glob("*.md"))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
@@ -337,6 +337,12 @@ def _audits(snapshot: Snapshot, collection_id: str) -> Mapping[str, str]:
         return audits(snapshot, collection_id)
     except ClqError:  # pages that need judgements report that they cannot be read; others open
         return {}
+
+
+def titled(snapshot: Snapshot, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return workspaces with the names of their collections; "" where it says no more than the id."""
+    known = dict(snapshot.collections().select("collection_id", "name").iter_rows())
+    return tuple((name, "" if known.get(name) in (None, name) else known[name]) for name in names)
 
 
 def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
