@@ -35,7 +35,7 @@ from core.views.words import moving
 from core.views.words import verdict as standing
 from core.views.words.advice import advice, first_step, found_again, objection
 from core.views.words.bills import rented_words
-from core.views.words.choice import decided_by, meaning
+from core.views.words.choice import decided_by, kind_of_search, meaning
 from core.views.words.facts import if_judged, record, soundness
 from core.views.words.judging import check_first
 from core.views.words.late import slow
@@ -168,6 +168,7 @@ def record_data(
             "sentence": said.sentence,
             "reason": said.reason,
             "warning": said.warning or None,
+            "kind": kind_of_search(chosen) if chosen else "",
         },
         **decision_data(view, verdict),
         "definition": definition(view.quality),

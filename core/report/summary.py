@@ -106,12 +106,13 @@ def _second(data: Data) -> str:
 
 
 def _what(data: Data, quality: Quality) -> str:
-    """Say what to ship and how good it is."""
+    """Say what to ship, how good it is, and what kind of search it is."""
     taken, is_worth = data["taken"], measured(data["chosen"]["quality"], quality)
+    kind = f" It is {_lower(data['answer']['kind'])}." if data["answer"]["kind"] else ""
     if data["doubt"]:
-        return f"{data['answer']['title']}. {is_worth[:1].upper()}{is_worth[1:]}."
+        return f"{data['answer']['title']}. {is_worth[:1].upper()}{is_worth[1:]}.{kind}"
     by = f", which a person took instead of {taken['instead_of']}" if taken else ""
-    return f"{data['answer']['title']}{by}: {is_worth}."
+    return f"{data['answer']['title']}{by}: {is_worth}.{kind}"
 
 
 def measured(value: float | None, quality: Quality) -> str:

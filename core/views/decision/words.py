@@ -18,7 +18,14 @@ from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
 from core.stats.intervals import CLUSTERS
 from core.views import text
 from core.views.words.advice import NOTHING, advice, first_step, objection
-from core.views.words.choice import ALL_AXES, all_unknown, limits, quality_notes, undecided
+from core.views.words.choice import (
+    ALL_AXES,
+    all_unknown,
+    kind_of_search,
+    limits,
+    quality_notes,
+    undecided,
+)
 from core.views.words.judging import IF_THEY_HOLD, check_first
 from core.views.words.late import by_p95, slow
 from core.views.words.lead import lead
@@ -260,6 +267,8 @@ def why(asked: View) -> str:
     if lacks := lacking(table, decision):
         return lacks
     best = _best_of(decision, quality, ahead=asked.sure.ahead)
+    if kind := kind_of_search(table.row(decision.chosen, named=True)):
+        best = f"{kind}. {best}"
     rather = asked.once(first_step).rather
     said = [took(table, decision) or (f"{_NEITHER} {rather.settles}".strip() if rather else best)]
     said += [dropped_words(asked.dropped), NOTHING if advice(asked) == NOTHING else ""]

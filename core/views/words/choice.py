@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -94,6 +95,22 @@ def axis(quality: Quality, *, at_any: bool = False) -> str:
     """Return the title of a quality axis, at its cutoff or at any, including what the measure counts."""
     name, counted = quality.bare if at_any else quality.name, meaning(quality, at_any=at_any)
     return f"{name}: {counted}" if counted else name
+
+
+_KIND: Mapping[str, str] = {
+    "sparse": "Keyword search",
+    "dense": "Vector search",
+    "hybrid": "Keyword and vector search, fused",
+}
+
+
+def kind_of_search(row: Mapping[str, Any]) -> str:
+    """Say what a stack of a stack table is, its parts unnamed; "" if its specification does not say.
+
+    For example ``Keyword and vector search, fused, then reranked``.
+    """
+    kind = _KIND.get(str(row.get("mode")), "")
+    return f"{kind}{', then reranked' if row.get('reranker') not in (None, 'none') else ''}" if kind else ""
 
 
 COSTED: Mapping[str, str] = {"answered query": "answered queries", "correct answer": "correct answers"}

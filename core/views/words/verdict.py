@@ -12,7 +12,7 @@ from core.views import text
 from core.views.words.advice import first_step
 
 SHIP, SO_FAR, TAKEN, NONE = "ship", "best so far", "taken by hand", "none"
-LIKELY = 0.5
+LIKELY = 0.8
 """Probability of good selection below which nothing is shipped."""
 BAR = (
     f"“Ship” needs {100 * LIKELY:.0f} % confidence, deciding results judged and timed, no far lighter match."
