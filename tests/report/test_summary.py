@@ -68,6 +68,16 @@ def test_three_short_sentences_come_first_in_every_file(made):
 
 
 @pytest.mark.slow
+def test_what_kind_of_search_ships_is_said_without_its_names(made):
+    case, found, data = made
+    row = None if found.decision.chosen is None else case.table.row(found.decision.chosen, named=True)
+    kind = data["answer"]["kind"]
+    assert bool(kind) == (row is not None)
+    assert (f" It is {kind[:1].lower()}{kind[1:]}." in data["summary"][0]) == bool(kind)
+    assert not kind or ("reranked" in kind) == (row["reranker"] not in (None, "none"))
+
+
+@pytest.mark.slow
 def test_terms_are_explained_once_where_they_are_used(made):
     case, found, data = made
     page = BeautifulSoup(record_file(".html", case, found, address="", made_at=NOW), "html.parser")
