@@ -192,7 +192,8 @@ RA_NWG = MeasureInfo(
     formula=(
         "G_obs(K) / G_ideal(K); G_obs = sum of w over Top(K), G_ideal = sum of the K largest w of all judged "
         "passages; w5 = 1, w4 = min(r4/r5, cap4), w3 = min(r3/r5, cap3), w2 = w1 = 0, "
-        "r_g = b_g / (n_g/N)^alpha; without grade 5: w4 = fallback4, w3 = fallback3"
+        "r_g = b_g / (n_g/N)^alpha; without grade 5: w4 = fallback4, w3 = fallback3; n_g of the query's N "
+        "judged passages have grade g"
     ),
     section=SECTION,
     score=_score,

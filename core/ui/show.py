@@ -25,6 +25,7 @@ from core.views import text
 from core.views.columns import Column, Rows
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.units import in_ms, in_unit, unit_of
+from core.views.words.choice import axis
 from core.views.words.judging import provenance
 
 UNJUDGED_ON = "confidence"  # The page that states what is unjudged
@@ -70,7 +71,9 @@ def head(
         given_by = provenance(view.snapshot, view.scope) if view is not None and graded else ""
         if above := " ".join(filter(None, (frame.question, plain(given_by)))):
             st.caption(above)
-        st.title(_WORD.sub(r"*\g<0>*", plain(_SPLIT.sub("\u00a0", answer))), anchor=False)
+        whole = _WORD.sub(r"*\g<0>*", plain(_SPLIT.sub("\u00a0", answer)))
+        counts = axis(view.quality) if view is not None and view.quality.name in answer else ""
+        st.title(whole, anchor=False, help=plain(counts) or None)
         line = st.container(horizontal=True, gap="small", vertical_alignment="center")
         with line:
             if details:

@@ -96,8 +96,12 @@ class Rows:
 
     def measured(self, measure: str) -> Rows:
         """Return the same table with its column "quality" headed by the measure that it holds."""
+        return self.headed({column.name: measure for column in self.every if column.label == "quality"})
+
+    def headed(self, labels: Mapping[str, str]) -> Rows:
+        """Return the same table with other headers of columns, by their names."""
         shown, more = (
-            [column.replace(label=measure) if column.label == "quality" else column for column in part]
+            [column.replace(label=labels.get(column.name, column.label)) for column in part]
             for part in (self.columns, self.more)
         )
         return Rows(self.name, *shown, more=more)

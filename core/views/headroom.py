@@ -12,7 +12,15 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.workspace.pools import NOT_STATED, ORDERING, RETRIEVAL, lost, split, stack_of
+from core.analysis.workspace.pools import (
+    NOT_STATED,
+    ORDERING,
+    RETRIEVAL,
+    candidates_of,
+    lost,
+    split,
+    stack_of,
+)
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
 from core.decide.ties import Paired
@@ -118,7 +126,6 @@ def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str
     """Return the four numbers of a stack: label, number, its basis."""
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()
     ordering, retrieval = written(row)
-    depth = row["pool"].partition("@")[2]
     return (
         (quality.name, text.score(row["quality"]), f"{interval} {text.sample(row)}".strip()),
         ("Ordering headroom", ordering, f"in the pool, ranked too low, {text.sample(row)}"),
@@ -126,7 +133,7 @@ def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str
         (
             "%PROC",
             text.percent(row["pct_proc"]),
-            f"of what a perfect order of its {' '.join(filter(None, (depth, 'candidates')))} reaches",
+            f"of what a perfect order of its {candidates_of(row['pool'])} reaches",
         ),
     )
 

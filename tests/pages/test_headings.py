@@ -161,4 +161,6 @@ def test_words_with_a_hyphen_stay_whole_in_a_heading_and_the_menu_says_what_a_wo
     assert words
     assert {(word[0], word[-1]) for word in words} == {("*", "*")}
     assert "*" not in answer(app)
+    there = open_page(published_store, "compare", ws="clq-paper")
+    assert unescaped(there.title[0].help) == "RA-nWG@10: share of the best possible evidence in ten passages"
     assert "clq-paper: CLQ paper corpus" in unescaped(app.selectbox(key="ws").help)

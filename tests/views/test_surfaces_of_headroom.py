@@ -34,7 +34,7 @@ def test_record_queries_and_headroom_say_the_same_of_every_stack(shipped_store: 
         assert f"{retrieval} is lost in retrieval and {ordering} in ordering (pool {pool}," in said
         queries = decided.page("queries", None, {"stack": row["name"]})
         cards = {card[0]: card[1:] for block in queries.blocks for card in getattr(block, "cards", ())}
-        of = f"best order of its candidates, {pool}"
+        of = f"best order of its {pool.partition('@')[2]} candidates"
         assert cards["PROC"] == (f"{row['proc']:.3f}", of)
         if row["name"] in on_page:
             page = on_page[row["name"]]

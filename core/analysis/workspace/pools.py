@@ -27,6 +27,12 @@ SEARCHED = pl.col("manifest").str.json_path_match("$.corpus.hash")
 """Hash of the texts that a run searched; null if it was not recorded."""
 
 
+def candidates_of(pool: str) -> str:
+    """Return a pool in words, by the depth that its convention names: ``50 candidates``."""
+    depth = pool.partition("@")[2]
+    return f"{depth} candidates" if depth else "candidates"
+
+
 def stack_of(spec: str) -> str | None:
     """Return the key that runs of one stack share whatever their K; None if K is read, or unknown."""
     stated = json.loads(spec)

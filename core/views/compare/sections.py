@@ -58,7 +58,7 @@ NUMBERS = (
 MORE = ("wins ties losses superiority d_z detectable detectable_high needed needed_low needed_high p p_holm",)
 PAIR = ("second", cols.text("first", "against", width=200))
 _LAST = ("p_adjusted", "p_holm", "stack")  # Beyond 1280 pixels
-_OWN = {"stack": cols.text("stack", width=200), "value": cols.number("value", "stack's", digits=4)}
+_OWN = {"stack": cols.text("stack", "A", width=200), "value": cols.number("value", "A's", digits=4)}
 SIDE = cols.Rows(
     "sides",
     *(_OWN.get(name, name) for name in sorted(SIDES, key=_LAST.__contains__) if name != "cluster_kind"),
@@ -68,13 +68,12 @@ SOURCES = cols.Rows("sources", "measure says value_second value_first", *NUMBERS
 FLIPS = cols.Rows(
     "flips",
     "query_id text outcome delta",
-    cols.score("score", "stack"),
-    cols.score("other", "against"),
+    *(cols.score("score"), cols.score("other")),
     more=(*OVERLAP, "tags note"),
 )
 FORBIDDEN = (
-    cols.count("leaked", "stack's forbidden", "Of the stack's first K, what the asker's filter forbids."),
-    cols.count("leaked_other", "against's forbidden", "The same of the stack that it is compared with."),
+    cols.count("leaked", help="Of the stack's first K, what the asker's filter forbids."),
+    cols.count("leaked_other"),
 )
 FILTERED = cols.Rows("flips", *FLIPS.columns, *FORBIDDEN, "filter", more=FLIPS.more)
 HOW = {
@@ -211,7 +210,9 @@ def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, s
     )
     yield Comparison(numbers(view, letters, gaps))
     cells = [words.in_units(row, cost_of(view, gaps)) for row in gaps.to_dicts()]
-    yield Fold("As a table", [Table(gaps, SIDE, cells=cells)])
+    other = "B" if len(names) == 2 else "other"
+    headed = SIDE.headed({"against": other, "value_against": f"{other}'s"})
+    yield Fold("As a table", [Table(gaps, headed, cells=cells)])
 
 
 def cost_of(view: View, gaps: pl.DataFrame) -> Axis:
@@ -254,7 +255,11 @@ def closely(
     yield Fold("Tests, effect sizes, all pairs", statistics(view, rows, labels, setup), late=True)
     if ranked:
         yield Fold("Same passages, same order?", [Text(words.rankings(closer, view.quality.k))])
-        yield Fold("Does retrieval or ordering differ?", sources(closer), late=True)
+        yield Fold(
+            "Does retrieval or ordering differ?",
+            sources(closer, letters[two["first"]], letters[two["second"]]),
+            late=True,
+        )
         yield Fold("One change, every pair of stacks", change(view, ask, setup))
 
 
@@ -290,7 +295,11 @@ def flips(view: View, closer: Closer, two: Row, setup: Setup, called: tuple[str,
     yield SideBySide([left], [right] if right else [])
     yield Text(words.flips(rows.height, view.quality, called[1]), "caption")
     filtered = with_filters(view, rows, two)
-    table = Table(rows, FLIPS) if filtered is None else Table(filtered, FILTERED)
+    other, own = called
+    heads = {"score": own, "other": other}
+    heads |= {"leaked": f"{own}'s forbidden", "leaked_other": f"{other}'s forbidden"}
+    of = FLIPS if filtered is None else FILTERED
+    table = Table(rows if filtered is None else filtered, of.headed(heads))
     yield replace(table, click=opens(rows, two), height=213)
 
 
@@ -333,14 +342,14 @@ def statistics(view: View, rows: pl.DataFrame, labels: Sequence[str], setup: Set
     yield Table(rows, cols.Rows("differences", *PAIR, *NUMBERS, more=(*MORE, "if_judged", *OVERLAP)))
 
 
-def sources(closer: Closer) -> Blocks:
-    """Yield whether the difference comes from retrieval or from ordering."""
+def sources(closer: Closer, first: str, second: str) -> Blocks:
+    """Yield whether the difference of the pair called by these letters comes from retrieval or ordering."""
     if closer.sources.is_empty():
         yield Text(words.NO_CEILING, "caption")
         return
     if warned := words.pools(closer):
         yield Text(warned, "caption")
-    yield Table(closer.sources, SOURCES)
+    yield Table(closer.sources, SOURCES.headed({"value_second": second, "value_first": first}))
 
 
 def change(view: View, ask: Ask, setup: Setup) -> Blocks:

@@ -244,9 +244,9 @@ def cards(judged: Judged) -> tuple[tuple[str, str, str], ...]:
 def caveats(judged: Judged) -> dict[str, str]:
     """Return weaknesses of the evidence, keyed by the words of a chip."""
     counts = (
-        ("fallback weights", int(judged.queries["fallback"].sum()),
-         "query has no passage of grade 5, so that RA-nWG uses its fallback weights.",
-         "queries have no passage of grade 5, so that RA-nWG uses its fallback weights."),
+        ("queries without grade 5", int(judged.queries["fallback"].sum()),
+         "query has no passage of grade 5: RA-nWG weighs its grades 3 and 4 as set, not by rarity.",
+         "queries have no passage of grade 5: RA-nWG weighs their grades 3 and 4 as set, not by rarity."),
         ("copies with unequal grades", judged.apart.height,
          "time, copies of one passage were graded differently.",
          "times, copies of one passage were graded differently."),

@@ -11,7 +11,7 @@ import polars as pl
 
 from core.analysis.per_query import FOUND_NOTHING, NOT_RANKED, WEAK, ordered, useless
 from core.analysis.workspace.clusters import EACH, Groups
-from core.analysis.workspace.pools import NOT_STATED
+from core.analysis.workspace.pools import candidates_of
 from core.analysis.workspace.scope import Quality
 from core.stats.means import mean_interval
 from core.stats.significance import TOLERANCE, outcomes
@@ -130,7 +130,7 @@ def reachable(rows: pl.DataFrame, pool: str | None) -> Card | None:
     known = rows.filter("counts").drop_nulls(["score", "best"])
     if known.is_empty():
         return None
-    words = f"best order of its candidates, {pool or NOT_STATED}"
+    words = f"best order of its {candidates_of(pool or '')}"
     return "PROC", text.score(float(known["best"].to_numpy().mean())), words
 
 
@@ -144,14 +144,15 @@ def card(row: Mapping[str, Any], *, against: bool) -> str:
     """Return the text of a passage's card: its other ranks, its weight, its source."""
     parts = [row["outside"]] if row.get("outside") else []
     if against and row.get("change"):
-        there = "not ranked there" if row["before"] is None else f"#{row['before']} there"
-        parts.append(there if row["change"] in ("new", "=") else f"{there} {row['change']}")
+        there = "not ranked by the other" if row["before"] is None else f"#{row['before']} of the other"
+        moved = row["change"].replace("▲ ", "up ").replace("▼ ", "down ")
+        parts.append(there if row["change"] in ("new", "=") else f"{there}, {moved} here")
     if "now" in row:
         parts.append("left out of the ranking" if row["now"] is None else f"now #{row['now']}")
     if row.get("weight") is not None:
-        parts.append(f"weight {row['weight']:.3f}")
+        parts.append(f"gain {row['weight']:.3f}")
     if row.get("points") is not None:
-        parts.append(f"retriever's value {row['points']:.4g}")
+        parts.append(f"score {row['points']:.4g}")
     if row.get("reason"):
         parts.append(f"rated so because: {row['reason']}")
     return " · ".join([*parts, row["source"] or row["passage_id"]])

@@ -63,7 +63,7 @@ def scenarios(view: View, ask: Ask) -> Blocks:
     line = ask.text(
         "Your scenarios, saved in the link",
         OWN,
-        unsaid="Launch: quality, sla_ms 500, budget 2.5per1k; Cheap: cost, min_quality 0.7",
+        unsaid="none yet; for example Cheap: cost, min_quality 0.7",
         about=ABOUT_SCENARIOS,
     )
     own = []

@@ -137,9 +137,13 @@ def test_bars_keep_both_ends_of_many(snapshot: Snapshot) -> None:
 def test_a_card_says_where_else_a_passage_ranks(snapshot: Snapshot) -> None:
     found = one_query(snapshot, SCOPE, AT_2, "q1", {"a": "A", "b": "B"})
     said = [words.card(row, against=True) for row in found.sides[0].ranking.iter_rows(named=True)]
-    assert [each.split(" · ")[0] for each in said] == ["#2 there ▲ 1", "#1 there ▼ 1", "not ranked there"]
+    assert [each.split(" · ")[0] for each in said] == [
+        "#2 of the other, up 1 here",
+        "#1 of the other, down 1 here",
+        "not ranked by the other",
+    ]
     (now, left_out) = found.sides[1].oracle.iter_rows(named=True)
-    assert words.card(now, against=False).startswith("now #1 · weight 1.000")
+    assert words.card(now, against=False).startswith("now #1 · gain 1.000")
     assert words.card(left_out, against=False).startswith("left out of the ranking")
 
 

@@ -142,7 +142,7 @@ def test_answer_of_one_stack(snapshot: Snapshot) -> None:
     assert said.sentence == "B finds nothing useful on 1 of 3 queries (RA-nWG@2)."
     assert said.details == "On 0 of these no candidate was useful either."
     assert said.cards[0][:2] == ("Mean RA-nWG@2", "0.600")
-    ceiling = "best order of its candidates, not stated"
+    ceiling = "best order of its candidates"
     assert said.cards[1] == ("PROC", "1.000", ceiling)
     zeros = queries.query_table(snapshot, SCOPE, AT_2, "b", as_zero=True)
     said_of_zeros = words.answer(zeros, 6, AT_2, "B")
