@@ -137,7 +137,9 @@ def to_try(
         (as_read(json.loads(other["spec"])), other, bool(within))
         for other, within in zip(table.iter_rows(named=True), feasible, strict=True)
     ]
-    open_, gained, idle = [], [], []
+    open_, gained = [], []
+    idle: list[str] = []
+    lost: list[str] = []
     for lever in LEVERS[reading]:
         if not lever.fits(spec):
             continue
@@ -152,22 +154,24 @@ def to_try(
             open_.append(lever.words + beyond * (bool(alike) and not any(alike)))
             continue
         best = max(same, key=lambda other: other.rank)
-        if best.surely:
+        if best.surely > 0:
             gained.append(f"{lever.words}: {best.written}")
-        else:
-            idle += _by_reranker(same)
+            continue
+        for other in _by_reranker(same):
+            (lost if other.surely < 0 else idle).append(other.written)
     said = (
         f"Not tried here (CLQ paper §6): {'; '.join(open_)}." if open_ else NOTHING_LEFT,
         f"Measured here with a gain: {'; '.join(gained)}." if gained else "",
         f"Measured here without a sure gain: {'; '.join(dict.fromkeys(idle))}." if idle else "",
+        f"Measured here, surely worse: {'; '.join(dict.fromkeys(lost))}." if lost else "",
     )
     return " ".join(filter(None, (*said[1:], said[0])))
 
 
-def _by_reranker(same: Sequence[_Other]) -> list[str]:
+def _by_reranker(same: Sequence[_Other]) -> list[_Other]:
     """Return the most informative stack of each reranker, the best first."""
     ways = {str(other.spec.get("reranker")): other for other in sorted(same, key=lambda other: other.rank)}
-    return [other.written for other in sorted(ways.values(), key=lambda other: other.rank, reverse=True)]
+    return sorted(ways.values(), key=lambda other: other.rank, reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +181,13 @@ class _Other:
     spec: Spec
     row: Mapping[str, Any]
     within: bool  # whether it is within the limits
-    surely: bool  # whether it is significantly better
+    surely: int  # 1 = significantly better, −1 = worse, 0 = neither
     change: str  # by how much, with the interval if there is one
 
     @property
     def rank(self) -> tuple[bool, bool, bool, float]:
         """Sort key by how informative it is, ascending; equal scores are least informative."""
-        return self.surely, self.within, self.change != SAME_RESULT, self.row["quality"] or 0.0
+        return self.surely > 0, self.within, self.change != SAME_RESULT, self.row["quality"] or 0.0
 
     @property
     def written(self) -> str:
@@ -191,19 +195,18 @@ class _Other:
         return f"{self.row['name']}, {self.change}{'' if self.within else ', beyond your limits'}"
 
 
-def _gain(row: Mapping[str, Any], other: Mapping[str, Any], paired: Paired | None) -> tuple[bool, str]:
-    """Return whether another stack is significantly better, and by how much."""
+def _gain(row: Mapping[str, Any], other: Mapping[str, Any], paired: Paired | None) -> tuple[int, str]:
+    """Return whether another stack is significantly better (1) or worse (−1), and by how much."""
     if row["quality"] is None or other["quality"] is None:
-        return False, "not scored"
+        return 0, "not scored"
     if text.score(row["quality"]) == text.score(other["quality"]):
-        return False, SAME_RESULT
+        return 0, SAME_RESULT
     apart = text.signed(other["quality"] - row["quality"])
     ids = pl.Series([row["run_id"], other["run_id"]], dtype=pl.String) if paired else None
     if paired is None or ids is None or min(places := paired.places(ids).tolist()) < 0:
-        return other["quality"] > row["quality"], apart
+        return int(other["quality"] > row["quality"]), apart
     gain, low, high = (float(each[0]) for each in paired.differences(np.array(places[1:]), places[0]))
-    worse = ", worse" if high < 0 else ""
-    return low > 0, f"{text.signed(gain)} [{text.signed(low)}, {text.signed(high)}]{worse}"
+    return (low > 0) - (high < 0), f"{text.signed(gain)} [{text.signed(low)}, {text.signed(high)}]"
 
 
 SAME_RESULT = "which changes nothing"

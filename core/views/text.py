@@ -87,6 +87,12 @@ def more_questions(low: float | None, likely: float | None, high: float | None) 
     return f"{low:,.0f} to {high:,.0f} queries would show it (80 % power)."
 
 
+def first_of(names: Sequence[str], most: int) -> str:
+    """List the first names and how many more there are; a single one more is named instead."""
+    shown = len(names) if len(names) == most + 1 else most
+    return ", ".join(names[:shown]) + (f" and {len(names) - shown:,} more" if names[shown:] else "")
+
+
 def unlike(names: Sequence[str], length: int) -> list[str]:
     """Cut names to a length; if some are then equal, leave out the words that all names begin with."""
     cut = [shorten(name, length) for name in names]

@@ -108,7 +108,7 @@ def test_rerankers_that_gained_nothing_are_named_with_their_differences_and_neve
     paired = Paired(rows["run_id"].to_list(), values)
     said = to_try(rows.row(0, named=True), ORDERING, rows, [True] * 4, paired)
     assert said.startswith("Measured here without a sure gain: r at 50, +0.005 [−0.0")
-    assert "s at 50, −0.050 [−0.050, −0.050], worse" in said
+    assert "Measured here, surely worse: s at 50, −0.050 [−0.050, −0.050]." in said
     assert not any(words in said for words in (RERANK, "stronger reranker", "r at 10", "with a gain"))
     values[2] = values[0] + 0.1 + np.arange(40) % 2 / 100
     rows = rows.with_columns(quality=pl.Series(values.mean(axis=1)))

@@ -178,3 +178,9 @@ def test_a_calm_label_is_read_out_as_it_is(name: str):
 )  # fmt: skip
 def test_any_other_label_is_escaped(name: str):
     assert text.label(name) == text.plain(name)
+
+
+def test_a_list_of_names_never_hides_a_single_one():
+    assert text.first_of(["a", "b"], 3) == "a, b"
+    assert text.first_of(["a", "b", "c", "d"], 3) == "a, b, c, d"
+    assert text.first_of(["a", "b", "c", "d", "e"], 3) == "a, b, c and 2 more"

@@ -94,9 +94,10 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
     ours = pl.col("status").is_in(["chosen", "runner-up", *ROLES])
     grouped = merged(rows, ours, identical(rows, SAME_CHANCES))
     if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
+        ever = grouped.filter(pl.col("p_feasible").fill_null(1.0) > 0)["p_best"]
         yield Text("How often each stack is the best", "heading")
         yield Chart(figure, "chances", sentence)
-        if said := " ".join(filter(None, words.about_best(grouped["p_best"]))):
+        if said := " ".join(filter(None, words.about_best(ever))):
             yield Text(said, "caption")
     yield Table(
         grouped,

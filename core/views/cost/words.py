@@ -232,9 +232,8 @@ def moved(swings: Sequence[Swing], share: float) -> str:
     if not first.width:
         return f"No input moves the month's usage of {text.usd(first.usd)} by itself within {change}."
     equal = [swung(swing) for swing in swings if swing.width >= _ALIKE * first.width]
-    more = f" and {len(equal) - _NAMED} more" if len(equal) > _NAMED else ""
     now, low, high = usd_apart(first.usd, *sorted((first.low_usd, first.high_usd)))
-    who = f"{', '.join(equal[:_NAMED])}{more}"
+    who = text.first_of(equal, _NAMED)
     says = "Each moves the month's usage alike" if alike(swings) else "What moves the month's usage most"
     return f"{says}: {who}. {change} takes it from {now} to {low} or {high}."
 

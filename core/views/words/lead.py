@@ -36,9 +36,7 @@ class Lead:
         """The names of those than which it is surely better, or "" if that is sure of none or of all."""
         if not self.beaten or self.surely == self.others:
             return ""
-        rest = len(self.beaten) - NAMED
-        more = f" and {rest:,} more" if rest > 0 else ""
-        return f"Those are {', '.join(self.beaten[:NAMED])}{more}."
+        return f"Those are {text.first_of(self.beaten, NAMED)}."
 
     @property
     def maybe(self) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from core.axes import Spec
+from core.views import text
 
 MODEL = "search by meaning: a model turns texts into numbers"
 RERANKER = "reranking: the candidates are looked at again and put in order"
@@ -55,8 +56,7 @@ def _known(words: Mapping[str, tuple[str, str]], named: str) -> Iterator[tuple[s
 def _together(models: Iterable[str], means: str) -> Iterator[tuple[str, str]]:
     there = [model for model in models if model]
     if there:
-        more = f" and {len(there) - _NAMED} more" if there[_NAMED:] else ""
-        yield ", ".join(there[:_NAMED]) + more, means
+        yield text.first_of(there, _NAMED), means
 
 
 def _short(name: str, model: object) -> str:

@@ -196,7 +196,7 @@ def test_what_moves_the_bill_in_words_and_rows():
     found = swings(PLAIN, LIST, share=0.2)
     assert found.answer == (
         "What moves the month's usage most: queries per month, candidate depth, price of rerank-2.5 (input "
-        "tokens) and 1 more. ± 20 % takes it from $1,251.20 to $1,000.96 or $1,501.44."
+        "tokens), tokens per candidate. ± 20 % takes it from $1,251.20 to $1,000.96 or $1,501.44."
     )
     assert found.rows.columns == ["input", "value", "low", "high", "usd_low", "usd", "usd_high", "width"]
     top = found.rows.row(0, named=True)
