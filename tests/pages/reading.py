@@ -58,9 +58,14 @@ def page_of(app: AppTest) -> Page:
     return PAGES_OF[app.session_state["_page"]]
 
 
+def heading(app: AppTest) -> str:
+    """The first sentence of a page, without the marks of its words that stay whole."""
+    return unescaped(_KEPT_WHOLE.sub("", app.title[0].value))
+
+
 def answer(app: AppTest) -> str:
     """The first sentence of a page, and of the first page the line below it and its numbers too."""
-    parts = [_KEPT_WHOLE.sub("", app.title[0].value)]
+    parts = [heading(app)]
     if page_of(app).name == next(iter(PAGES_OF)):
         parts += [details(app), *(f"{each.label} {each.value}" for each in app.main.metric)]
         parts += [each.value for each in app.main.caption if "-badge[" in each.value]
@@ -81,20 +86,9 @@ def opening(app: AppTest) -> str:
 
 def everything(app: AppTest) -> str:
     """All words of a page, read."""
-    kinds = (
-        "markdown",
-        "caption",
-        "info",
-        "warning",
-        "error",
-        "success",
-        "text",
-        "metric",
-        "title",
-        "subheader",
-    )
+    kinds = "markdown", "caption", "info", "warning", "error", "success", "text", "metric", "subheader"
     parts = [getattr(each, "label", "") + " " + str(each.value) for kind in kinds for each in app.get(kind)]
-    return unescaped("\n".join(parts))
+    return "\n".join([unescaped("\n".join(parts)), *([heading(app)] if app.title else [])])
 
 
 def figure(app: AppTest, place: int = 0) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from core.prices.book import Price
 from core.prices.write import write_book
 from core.store import Store
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import assert_sound, everything, go, press, rows, unescaped
+from tests.pages.reading import assert_sound, everything, go, heading, press, rows, unescaped
 from tests.prices.test_price_import import TODAY
 
 
@@ -30,7 +30,7 @@ def test_a_cost_that_is_known_in_part_stands_beside_the_modelled_one(
 ):
     app = open_page(published_store, "cost", ws="clq-paper")
     assert_sound(app)
-    assert unescaped(app.title[0].value).startswith("$1.251 per 1,000 queries, modelled; recorded: ≥ $0.0012")
+    assert heading(app).startswith("$1.251 per 1,000 queries, modelled; recorded: ≥ $0.0012")
 
 
 def test_the_corpus_is_part_of_the_bill(open_page: OpenPage, published_store: Path):

@@ -32,6 +32,7 @@ from tests.pages.reading import (
     assert_sound,
     everything,
     figures,
+    heading,
     opening,
     page_of,
     rows,
@@ -157,7 +158,7 @@ def assert_says_n(app: AppTest, place: str) -> None:
 
 def assert_same(app: AppTest, found: Said) -> None:
     """The page shows the answer, cards, tables and charts of the blocks."""
-    assert unescaped(app.title[0].value) == unescaped(found.answer)
+    assert heading(app) == unescaped(found.answer)
     cards = [card for block in found.blocks if isinstance(block, Cards) for card in block.cards]
     compared = [own for block in found.blocks if isinstance(block, Comparison) for _, own, _ in block.numbers]
     cards += [card for own in compared for card in own if len(own) == 2]
