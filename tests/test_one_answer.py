@@ -25,9 +25,10 @@ from core.pipeline.sweep.read import read_job
 from core.store import Store
 from core.views import text
 from core.views.blocks import Cards, Comparison
+from core.views.decision.words import resampled
 from core.views.what_if.scenarios import YOURS
 from core.views.words.advice import ROLES
-from core.views.words.judging import IF_THEY_HOLD
+from core.views.words.judging import IF_THEY_HOLD, UNPROVEN
 from tests.oracle.worlds import World, world
 from tests.pipeline import cranfield
 from tests.shared import once
@@ -134,8 +135,18 @@ def graded(decision: Decision, page: Page, record: dict, html: str) -> None:
     assert record["check_grades"] == check
     shipped = decision.data["verdict"] == "ship" and title.startswith("Ship ")
     assert (IF_THEY_HOLD in title) == bool(check and shipped)
-    for told in (str(page.blocks), html, decision.data["advice"] or check or "", record["answer"]["reason"]):
-        assert check is None or not shipped or check in told
+    named = shipped or decision.data["no_clear_winner"]
+    assert title.endswith((IF_THEY_HOLD, UNPROVEN)) == bool(check and named)
+    assert title in record["summary"][0]
+    advice = decision.data["advice"] if shipped else None
+    for told in (str(page.blocks), html, advice or check or "", record["answer"]["reason"]):
+        assert check is None or not named or check in told
+    first, *_, last = record["summary"]
+    if (sure := decision.confidence) is not None and sure.pgs is not None:
+        firm = resampled(decision.data["resamples"], sure.pgs)
+        assert all(firm in told for told in (str(page.blocks), last, record["answer"]["reason"]))
+    if decision.data["no_clear_winner"]:
+        assert all(record["trade"]["now"] in told for told in (str(page.blocks), first, html))
 
 
 def cards(page: Page) -> dict[str, str | None]:

@@ -114,7 +114,7 @@ class Decision(Shown):
         named = {name: shares[name] for name in ("p_best", "p_again", "p_sla", "p_frontier")}
         sure = verdict.sure
         return Confidence(
-            sure_words(verdict.decision, sure), sure.pgs, verdict.decision.delta, sure.expected,
+            sure_words(self.view), sure.pgs, verdict.decision.delta, sure.expected,
             sure.expected_low, sure.expected_high, p_feasible=sure.p_feasible, **named,
             draws=draws(self.view), seed=self.view.seed,
         )  # fmt: skip

@@ -71,6 +71,7 @@ class Assessment:
 
     pgs: float | None  # probability of good selection, 0..1; None = unknown
     unknown: str  # why it is unknown
+    resamples: int | None  # how many give the chances; None = none
     # Chance that as many queries again reveal a stack that is better by more than δ; None = unknown
     p_better_found: float | None
     p_feasible: float | None  # share of draws in which the shipped stack meets every limit
@@ -134,6 +135,7 @@ def assess(
     return Assessment(
         pgs=good if known else None,
         unknown="" if known else _why(decision, believed, paired, alone=alone),
+        resamples=None if believed is None else len(believed.drawn),
         p_better_found=found if known else None,
         p_feasible=within,
         expected=expected,

@@ -23,7 +23,6 @@ from core.report.tables import (
     Table,
     numbers,
     share,
-    status,
     table,
 )
 from core.views import headroom as headroom_words
@@ -113,7 +112,7 @@ def every_stack(view: View, verdict: Verdict) -> Table | None:
     quality, latency, cost = (f", {words}" if words else "" for words in shared.values())
     empty = {label for label, source in _OPTIONAL.items() if rows[source].is_null().all()}
     columns = (
-        Column("status", lambda row: Cell(status(row))),
+        Column("status", lambda row: Cell(row["status"])),
         *numbers(f"{view.quality.name}{quality}", f"latency{latency}", cost, view.constraints.costs_said),
         Column("%PROC of pool", _reached, number=True),
         share("p_best", "best"),

@@ -20,6 +20,7 @@ from core.axes import Spec
 from core.decide.axes import LIMITS
 from core.report.tables import STACKS, WORDS, Data, costs, counted, priced, said_in, waiting, written_as
 from core.views import text
+from core.views.decision.words import resampled
 from core.views.words.advice import JUDGE
 from core.views.words.facts import SURE
 from core.views.words.near import gain_words, least_first, way_in
@@ -59,7 +60,6 @@ _TIMED = {
     "end-to-end": ("answer", "answers"),
 }
 CHANGES = 4  # Maximum things named that would change the choice
-_SURE = 0.995  # Above this chance, whole percents would read as always; below its complement, as never
 _MORE = "judging more passages"
 _PLAIN = {"SLA": "time limit"}
 """Plain names of limits whose usual name is a technical term."""
@@ -81,11 +81,11 @@ def summary(data: Data, view: View) -> list[str]:
     own, second = (data["trade"][side]["pgs"] for side in ("chosen", "other"))
     firm = "How sure this is, is unknown."
     if own is not None and second is not None:
-        firm = f"The first is {good_enough(view.decision)} with {_chance(own)} probability, the second with "
-        firm += f"{_chance(second)}."
+        firm = f"The first is {good_enough(view.decision)} in {resampled(data['resamples'], own)}"
+        firm += f", the second in {text.percent(second)}."
     firm += _new(data["trade"]["chosen"], data["trade"]["other"], "of the first, {} of the second")
     return [
-        f"{data['answer']['title']}. With the first, {worth}.",
+        f"{data['answer']['title']}. {data['trade']['now']} With the first, {worth}.",
         " ".join(
             filter(None, (f"With the first, {_lower(_price(data))}", _second(data), data["savings_in_words"]))
         ),
@@ -178,7 +178,7 @@ def _sure(data: Data, view: View) -> str:
     first, chance = next(_changes(data), None), data["chosen"]["pgs"]
     if chance is None:
         return f"How sure this is, is unknown; {first.what if first else 'nothing close by'} could change it."
-    sure = f"It is {good_enough(view.decision)} with {_chance(chance)} probability"
+    sure = f"It is {good_enough(view.decision)} in {resampled(data['resamples'], chance)}"
     new = _new(data["chosen"], data.get("runner_up"), "of it, {} of the runner-up")
     if data["objection"]:
         return f"{sure}. {data['objection']}{new}"
@@ -192,13 +192,6 @@ def _new(own: Data, other: Data | None, whose: str) -> str:
         return ""
     first, second = map(text.score, expected)
     return f" On new queries {first} is expected {whose.format(second)}."
-
-
-def _chance(share: float) -> str:
-    """Return a chance in percent that never reads as certain."""
-    if share > _SURE:
-        return "over 99 %"
-    return "under 1 %" if share < 1 - _SURE else _percent(share)
 
 
 @dataclass(frozen=True)
@@ -238,8 +231,8 @@ def _more_known(data: Data) -> Iterator[_Change]:
         some = text.count(better, "stack looks", "stacks look")
         yield _Change("measuring more", f"Measuring more: {some} better, but time or cost is unknown.")
     if _judging(data):
-        chance = _chance(data["pgs_if_judged"])
-        like = f"With unjudged passages graded like the judged, it is good with {chance}."
+        chance = text.percent(data["pgs_if_judged"])
+        like = f"With unjudged passages graded like the judged, it is good in {chance} of resamples."
         yield _Change(_MORE, f"Judging more passages. {like}")
 
 

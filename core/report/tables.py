@@ -317,7 +317,7 @@ def _stacks(data: Data, said: CostUnit) -> Table | None:
     """Return every stack with its three numbers and its status."""
     rows, measure, both = data["stacks"], data["asked"]["measure"], roles(data)
     columns = (
-        Column("status", lambda row: Cell(both.get(row["run_id"], status(row)))),
+        Column("status", lambda row: Cell(both.get(row["run_id"]) or row["status"])),
         _text("stack", wide=True),
         Column(measure, lambda row: Cell(text.score(row["quality"]), row["quality"]), number=True),
         Column("latency", lambda row: Cell(text.ms(row["latency_ms"]), row["latency_ms"]), number=True),
@@ -373,8 +373,3 @@ def priced(data: Data) -> str:
     if data["chosen"]["cost_basis"] != Basis.MEASURED.value:
         return basis(data["chosen"], "cost")
     return price_basis(entry["confirmed"] for entry in data["price_entries"])
-
-
-def status(row: Data) -> str:
-    """Return a stack's status in one word."""
-    return str(row["status"]).replace("within the limits", "feasible")

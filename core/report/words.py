@@ -119,16 +119,16 @@ def _side(data: Data, row: Data, slow: Data | None) -> list[Number]:
     timed = "" if row["latency_n"] is None else text.sample(row["latency_n"])
     asked, said = data["asked"], said_in(data)
     expected = row["expected_quality"]
-    ends = text.interval(row["expected_low"], row["expected_high"])
-    new = "" if expected is None else f"{text.score(expected)}{ends} expected on new queries"
+    new = text.score(expected), (text.interval(row["expected_low"], row["expected_high"]).strip(),)
     of = clock(data["stack"]["environment"].get("reported"))
     return [
         (
             asked["measure"],
             text.score(row["quality"]),
-            (interval, text.sample(row), data["meaning"] or "", new),
+            (interval, text.sample(row), data["meaning"] or ""),
             basis(row, "quality"),
         ),
+        *([] if expected is None else [(f"{asked['measure']} expected on new queries", *new, "")]),
         (
             asked["latency"],
             text.ms(row["latency_ms"]),

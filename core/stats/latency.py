@@ -291,8 +291,8 @@ def _said(percentile: str, n: int, counts_as: int) -> str | None:
     none = _bounds(percentile, n, counts_as)[0] is None
     if not none and counts_as > NOTED * n:
         return None
-    said = f"neighbouring timings resemble one another: {n} count as {counts_as}"
-    return f"{said}; too few for a 95 % interval of {percentile}" if none else said
+    said = f"neighbouring timings resemble one another: {n} count as {counts_as} for the {percentile}"
+    return f"{said}, too few for a 95 % interval" if none else said
 
 
 def p95_reason(n: int) -> str | None:

@@ -523,7 +523,7 @@ _EVERY = (
         "Share of the resamples it wins, with the stacks equal to it that the row stands for.",
     ),
     share("p_again", "best again", "Share of draws in which it is the best on as many new queries."),
-    share("p_feasible", "P(feasible)", "Meets every limit."),
+    share("p_feasible", "P(within limits)", "Meets every limit."),
     share(
         "p_frontier",
         "P(frontier), limits aside",

@@ -200,6 +200,7 @@ def fake(**more: Any) -> dict[str, Any]:
         "slow": None,
         "price_entries": (),
         "delta": 0.01,
+        "resamples": 500,
         "stack": {"spec": {}, "environment": {}},
         **more,
     }
@@ -255,6 +256,7 @@ MISS = {
     "value": 506.0, "over": 6.0, "cost_per": None,
 }  # fmt: skip
 TURN = {"stack": "b", "of": "quality", "now": 0.5, "then": 0.6, "by": 0.1, "winner": "b", "reason": None}
+GOOD = "It is within 0.01 of the best in"
 JUDGE = "Judge 12 passages first; graded like the rest, b would lead."
 
 
@@ -264,15 +266,15 @@ JUDGE = "Judge 12 passages first; graded like the rest, b would lead."
         ({}, "How sure this is, is unknown; nothing close by could change it."),
         (
             {"pgs": 0.948},
-            "It is within 0.01 of the best with 95 % probability; nothing close by could change it.",
+            f"{GOOD} 94.8 % of 500 resamples (± 2.0 points); nothing close by could change it.",
         ),
         (
             {"pgs": 1.0},
-            "It is within 0.01 of the best with over 99 % probability; nothing close by could change it.",
+            f"{GOOD} 100.0 % of 500 resamples (± 0.4 points); nothing close by could change it.",
         ),
         (
             {"pgs": 0.0},
-            "It is within 0.01 of the best with under 1 % probability; nothing close by could change it.",
+            f"{GOOD} 0.0 % of 500 resamples (± 0.4 points); nothing close by could change it.",
         ),
         (
             {"near_misses": [MISS], "pgs": 0.95, "advice": NOTHING},
@@ -280,11 +282,11 @@ JUDGE = "Judge 12 passages first; graded like the rest, b would lead."
         ),
         (
             {"near_misses": [MISS], "pgs": 0.95, "pgs_if_judged": 0.51, "advice": JUDGE, "objection": JUDGE},
-            f"It is within 0.01 of the best with 95 % probability. {JUDGE}",
+            f"It is within 0.01 of the best in 95.0 % of 500 resamples (± 1.9 points). {JUDGE}",
         ),
         (
             {"pgs": 0.6, "objection": "Ask more queries first: b may be better."},
-            "with 60 % probability. Ask more queries first: b may be better.",
+            "in 60.0 % of 500 resamples (± 4.3 points). Ask more queries first: b may be better.",
         ),
         ({"promising": [{"gain": 0.1}]}, "measuring more could change it."),
         (
@@ -317,7 +319,8 @@ def test_what_would_change_it_names_what_then_ships():
     data = fake(near_misses=both, advice=JUDGE, pgs_if_judged=0.51, would_turn=[TURN], latency_ms=9.0)
     assert changes(data) == [
         "A time limit of 510 ms: then b is chosen, +0.200.",
-        "Judging more passages. With unjudged passages graded like the judged, it is good with 51 %.",
+        "Judging more passages. With unjudged passages graded like the judged, it is good in 51.0 % "
+        "of resamples.",
         "A budget of $0.5 / 1M: then c is chosen, +0.200.",
         "A quality of 0.600 instead of 0.500 for b: then it is chosen.",
     ]

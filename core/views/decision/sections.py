@@ -13,7 +13,7 @@ from core.analysis.moves.switching import stay_or_move
 from core.analysis.workspace.figures.beside import ENDS
 from core.analysis.workspace.figures.latencies import assumed, how_timed, jitter_words
 from core.analysis.workspace.noise import noise_words
-from core.analysis.workspace.sure import drawn, draws
+from core.analysis.workspace.sure import drawn
 from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, COST, HARM, LATENCY
 from core.views import columns as cols
@@ -124,11 +124,11 @@ def choice(view: View) -> Blocks:
     notes = [note for note in (*notes, how_timed(view.table, view.quality.k), given_by) if note]
     if said := assumed(view.table, view.decision, view.constraints):
         notes.append(said)
-    sentences = [words.sure_words(view.decision, view.sure), *doubts.values()]
+    sentences = [words.sure_words(view), *doubts.values()]
     sentences += [*lead, choice_of.decided_by(view.decision), "" if view.sure.ahead else found_again(view)]
     sentences += [f"{check}."] if (check := check_first(view)) else []
     sentences += [view.decision.note, noise_said(view), BAR if view.sure.pgs is not None else ""]
-    sentences = list(filter(None, (*sentences, words.margin(view.sure, draws(view)))))
+    sentences = list(filter(None, sentences))
 
     def written() -> Blocks:
         yield blocks(of, [row["name"] for row in named])

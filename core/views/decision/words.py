@@ -16,6 +16,7 @@ from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
 from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
 from core.stats.intervals import CLUSTERS
+from core.stats.means import share_interval
 from core.views import text
 from core.views.words.advice import NOTHING, advice, first_step, objection
 from core.views.words.choice import (
@@ -26,7 +27,7 @@ from core.views.words.choice import (
     quality_notes,
     undecided,
 )
-from core.views.words.judging import IF_THEY_HOLD, check_first
+from core.views.words.judging import IF_THEY_HOLD, UNPROVEN, check_first
 from core.views.words.late import by_p95, slow
 from core.views.words.lead import lead
 from core.views.words.near import gain_words
@@ -51,9 +52,6 @@ _NO_QUALITY = (
     "It is computed from rankings and judgements, or was reported at this cutoff: import what is missing, or "
     "choose another measure or cutoff."
 )
-
-
-_NEITHER = "The first has the highest estimate; the second may match it for far less."
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def answer(asked: View) -> Answer:
         ends += f" {row['name']}:"
     sentence = f"{heading}{ends} {numbers(row, quality, asked.latency)}."
     meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits."
-    parts = [lacking(table, decision) or meet, sure_words(decision, sure), took(table, decision)]
+    parts = [lacking(table, decision) or meet, sure_words(asked), took(table, decision)]
     traded = asked.once(trade)
     parts += [*lead_words(asked), *((traded.sentence, traded.settles) if traded else ()), decision.note]
     check = check_first(asked)
@@ -106,8 +104,9 @@ def answer(asked: View) -> Answer:
     return Answer(sentence, " ".join(filter(None, parts)), warning)
 
 
-def sure_words(decision: Decision, sure: Assessment) -> str:
+def sure_words(asked: View) -> str:
     """State the confidence in the choice: its chance of being good enough, and its expected new score."""
+    decision, sure = asked.decision, asked.sure
     if decision.chosen is None:
         return ""
     ends = text.interval(sure.expected_low, sure.expected_high)
@@ -121,15 +120,15 @@ def sure_words(decision: Decision, sure: Assessment) -> str:
         return f"How sure this is, is unknown: {sure.unknown}."
     ahead = " Surely ahead of all others." if sure.ahead else ""
     good = good_enough(decision)
-    return f"{good[:1].upper()}{good[1:]} in {text.percent(sure.pgs)} of resamples{new}.{ahead}"
+    return f"{good[:1].upper()}{good[1:]} in {resampled(sure.resamples, sure.pgs)}{new}.{ahead}"
 
 
-def margin(sure: Assessment, resamples: int | None) -> str:
-    """Say how exactly so many resamples give the confidence: a 95 % margin of error, in points."""
-    if sure.pgs is None or not resamples:
-        return ""
-    points = 196 * (sure.pgs * (1 - sure.pgs) / resamples) ** 0.5
-    return f"{resamples:,} resamples give the confidence to ± {points:.1f} points."
+def resampled(resamples: int | None, share: float) -> str:
+    """State a share of resamples with its 95 % margin: ``90.4 % of 500 resamples (± 2.6 points)``."""
+    if not resamples:
+        return f"{text.percent(share)} of resamples"
+    low, high = share_interval(share, resamples)
+    return f"{text.percent(share)} of {resamples:,} resamples (± {50 * (high - low):.1f} points)"
 
 
 def took(table: pl.DataFrame, decision: Decision) -> str:
@@ -226,12 +225,14 @@ def _chosen(asked: View, name: str, within: str) -> str:
         return f"Too few queries to decide on {name}{within}"
     if asked.table.height == 1:
         return f"Nothing to compare {name} with{within}"
+    check = check_first(asked)
     if against := doubt(asked):
         if rather := asked.once(first_step).rather:
-            return f"No clear winner{within}: {name}, or {rather.stack} for {rather.tenth}"
+            said = f"No clear winner{within}: {name}, or {rather.stack} for {rather.tenth}"
+            return f"{said}; {UNPROVEN}" if check else said
         said = verdict(asked)
         return f"{said[:1].upper()}{said[1:]}{within}: {name}; {against}"
-    return f"Ship {name}{within}{f', {IF_THEY_HOLD}' if check_first(asked) else ''}"
+    return f"Ship {name}{within}{f', {IF_THEY_HOLD}' if check else ''}"
 
 
 def few(table: pl.DataFrame, decision: Decision) -> bool:
@@ -270,7 +271,7 @@ def why(asked: View) -> str:
     if kind := kind_of_search(table.row(decision.chosen, named=True)):
         best = f"{kind}. {best}"
     rather = asked.once(first_step).rather
-    said = [took(table, decision) or (f"{_NEITHER} {rather.settles}".strip() if rather else best)]
+    said = [took(table, decision) or (f"{rather.now} {rather.settles}".strip() if rather else best)]
     said += [dropped_words(asked.dropped), NOTHING if advice(asked) == NOTHING else ""]
     return " ".join(filter(None, said))
 

@@ -339,7 +339,8 @@ def _traded(trade: Trade) -> dict[str, object]:
         {"stack": row["name"], **{name: row[name] for name in NUMBERS if name in row}, **new} | {"pgs": good}
         for row, new, good in zip(trade.sides, trade.expected, trade.pgs, strict=True)
     )
-    said = {"sentence": trade.sentence, "beside": trade.beside, "settles": trade.settles}
+    said = {"sentence": trade.sentence, "beside": trade.beside, "now": trade.now}
+    said["settles"] = trade.settles
     return {"run_id": trade.run_id, **said, "chosen": chosen, "other": other}
 
 

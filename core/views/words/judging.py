@@ -62,6 +62,8 @@ CHECK = f"Check the grades: judge {QUESTIONS} questions by hand"
 _BY_HAND = (BY_PEOPLE, "sheet", "settling")  # Makers of golden sets that hold people's grades
 IF_THEY_HOLD = "if the grades hold"
 """The condition of the heading where only models graded."""
+UNPROVEN = "grades unchecked"
+"""The same of a heading that ships none."""
 
 
 def check_first(view: View) -> str:

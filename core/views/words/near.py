@@ -270,9 +270,9 @@ def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str
     if rivals.is_empty():
         return None
     nearest, up = rivals.row(0, named=True), decision.quality.higher_is_better
-    others = text.count(rivals.height, "other feasible stack")
+    others = text.count(rivals.height, "other stack")
     return (
-        f"{OVERTURNED}: {others} could overtake it if every unjudged passage "
+        f"{OVERTURNED}: {others} within the limits could overtake it if every unjudged passage "
         f"in the Top-{quality.k} were of grade 5 (reaching at {'most' if up else 'least'} "
         f"{text.score(nearest[reach])}: {nearest['name']}, {text.percent(nearest['hole'])} unjudged)."
     )

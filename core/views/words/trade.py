@@ -35,6 +35,7 @@ class Trade:
     tenth: str  # the first share of time or cost that is a tenth or less: "1/57 of the time"; "" if none is
     pgs: tuple[float | None, float | None]  # probability of good selection of each; None = unknown
     apart: str  # the difference in quality, with its measure
+    loss: float  # what its quality may be lower by: the end of the 95 % interval; 0 or more
     delta: float = 0.0  # the difference that matters
     settled_by: int | None = None  # queries that would show it; None = unknown, or these do
 
@@ -49,12 +50,17 @@ class Trade:
         return f"The second against the first: {self.apart}, {PAIR}."
 
     @property
+    def now(self) -> str:
+        """What to ship until the two are told apart."""
+        return f"Now ship the first, or the second if losing up to {text.score(self.loss)} is acceptable."
+
+    @property
     def settles(self) -> str:
-        """How many queries would tell the two apart: ``About 5,000 queries would show …``; "" if unknown."""
+        """How many queries would tell the two apart: ``About 5,000 judged queries …``; "" if unknown."""
         if self.settled_by is None:
             return ""
         number = float(f"{self.settled_by:.2g}")
-        return f"About {number:,.0f} queries would show a difference of {self.delta:g} between them."
+        return f"About {number:,.0f} judged queries would settle it (a difference of {self.delta:g})."
 
 
 def trade(view: View) -> Trade | None:
@@ -74,7 +80,8 @@ def trade(view: View) -> Trade | None:
     expected = (_new(view.sure), _new(other))
     pgs, delta = (view.sure.pgs, other.pgs), view.decision.delta
     settled_by = _settled_by(view, [chosen, other.row], delta)
-    return Trade(its["run_id"], sentence, (own, its), expected, tenth, pgs, apart, delta, settled_by)
+    loss = max(0.0, -(other.difference if other.low is None else other.low))
+    return Trade(its["run_id"], sentence, (own, its), expected, tenth, pgs, apart, loss, delta, settled_by)
 
 
 def _settled_by(view: View, rows: Sequence[int], delta: float) -> int | None:

@@ -82,8 +82,9 @@ def test_a_rival_whose_holes_could_lift_it_is_named():
     ends = {"quality_low": [0.79, 0.6], "quality_high": [0.81, 0.62], "hole_low": [0.8, 0.61]}
     rows = stacks(quality=[0.8, 0.61], hole_high=[0.8, 0.9], **ends, **figures)
     assert _decided(rows) == (
-        "Judging more passages could overturn the choice: 1 other feasible stack could overtake it if every "
-        "unjudged passage in the Top-10 were of grade 5 (reaching at most 0.900: stack 1, 30.0 % unjudged)."
+        "Judging more passages could overturn the choice: 1 other stack within the limits could "
+        "overtake it if every unjudged passage "
+        "in the Top-10 were of grade 5 (reaching at most 0.900: stack 1, 30.0 % unjudged)."
     )
     assert _decided(rows.with_columns(hole_high=pl.Series([0.8, 0.7]))) is None
 

@@ -43,5 +43,5 @@ def test_what_queries_count_as_is_said():
     assert near["p50_reason"].startswith("neighbouring timings resemble one another: 60 count as ")
     assert near["p95_low"] is None
     assert near["p95"] is not None
-    assert far["p50_reason"].endswith("too few for a 95 % interval of p50")
+    assert far["p50_reason"].endswith(" for the p50, too few for a 95 % interval")
     assert (far["p50_low"], far["p50"] is None) == (None, False)

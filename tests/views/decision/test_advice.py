@@ -20,7 +20,7 @@ from core.views.decision.chart import pareto_of
 from core.views.decision.sections import alternative_rows
 from core.views.decision.tiles import Tile, confidence
 from core.views.decision.words import answer, title, why
-from core.views.text import percent, signed
+from core.views.text import percent, score, signed
 from core.views.words.advice import JUDGE, MEETS, NOTHING, PAYS, advice, objection, roles, second_row
 from core.views.words.facts import if_judged
 from core.views.words.trade import trade
@@ -177,7 +177,11 @@ def test_a_stack_as_good_for_a_tenth_of_the_cost_is_considered_first(cost: float
         needed = int(queries_needed((values[0] - values[1]).std(ddof=1), 0.01))
         assert needed > 60
         assert trade(view).settled_by == needed
-        settles = f"About {float(f'{needed:.2g}'):,.0f} queries would show a difference of 0.01 between them."
+        number = f"{float(f'{needed:.2g}'):,.0f}"
+        settles = f"About {number} judged queries would settle it (a difference of 0.01)."
+        loss = score(-view.sure.alternatives[0].low)
+        now = f"Now ship the first, or the second if losing up to {loss} is acceptable."
+        assert why(view) == f"{now} {settles}"
         assert trade(view).settles == settles
         assert settles in why(view)
         assert settles in answer(view).reason

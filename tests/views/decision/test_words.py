@@ -295,4 +295,4 @@ def test_the_only_stack_within_the_limits_says_how_often_it_meets_them():
         "–",
         f"nothing to choose from; meets the limits in {100 * feasible:.1f} %",
     )
-    assert sure_words(view.decision, view.sure).startswith(f"Meets the limits in {100 * feasible:.1f} % of")
+    assert sure_words(view).startswith(f"Meets the limits in {100 * feasible:.1f} % of")
