@@ -273,9 +273,7 @@ def _logistic(design: Floats, gained: Floats, ridge: Floats, line: Floats) -> Fl
     return line
 
 
-def copies_gain(
-    rule: Rule[Any], depths: Depths, *, draws: int = COPIES, seed: int = SEED
-) -> tuple[Floats, Floats]:
+def copies_gain(rule: Rule[Any], depths: Depths, *, draws: int = COPIES) -> tuple[Floats, Floats]:
     """Route between noisy copies of the best option, between which no feature can choose.
 
     Noise is normal and as large as the queries' spread between the options; a rule that gains there gains by
@@ -285,14 +283,14 @@ def copies_gain(
         Held-out gains [draws] over chance at the same rates, and over the best copy for all; higher is
         better.
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(SEED)
     merit = depths.merit
     best = merit[int(merit.mean(axis=1).argmax())]
     spread = np.std(np.diff(merit, axis=0), axis=1).mean() / np.sqrt(2)
     over_chance, over_best = np.empty(draws), np.empty(draws)
     for place in range(draws):
         copies = Depths.of(best + spread * random.standard_normal(merit.shape))
-        shares = cross_validated(rule, copies.quality, repeats=1, seed=seed + place)
+        shares = cross_validated(rule, copies.quality, repeats=1, seed=SEED + place)
         routed = outcome(copies, shares, probed=False)
         chance = outcome(copies, at_random(copies, routed.rates), probed=False)
         over_chance[place] = routed.quality - chance.quality

@@ -296,7 +296,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "judging": _judging(data),
         "pool": "(pool " in str(data["limiting"]),
         "%PROC": "%PROC" in str(data["limiting"]),
-        "frontier": any(_on_frontier(stack) for stack in data["stacks"]),
+        "frontier": any(stack["status"] == "frontier" for stack in data["stacks"]),
     }
     means = {
         "stack": "one way to search: its parts and their settings",
@@ -314,10 +314,6 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "frontier": "no other stack is as good in cost, latency and quality, and better in one beyond noise",
     }
     return {term: words for term, words in means.items() if known.get(term, True)}
-
-
-def _on_frontier(stack: Data) -> bool:
-    return bool(stack["status"] == "frontier")
 
 
 def _named(data: Data, view: View) -> Iterator[tuple[str, Spec]]:

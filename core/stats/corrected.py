@@ -197,7 +197,7 @@ class Errors:
         return self.right_no / self.no if self.no else np.nan
 
 
-def rogan_gladen(judged: Floats, errors: Errors, *, level: float = 0.95) -> tuple[float, float, float]:
+def rogan_gladen(judged: Floats, errors: Errors) -> tuple[float, float, float]:
     """Estimate the share of good answers from a judge with known error rates, with its interval.
 
     Args:
@@ -212,7 +212,7 @@ def rogan_gladen(judged: Floats, errors: Errors, *, level: float = 0.95) -> tupl
         return np.nan, np.nan, np.nan
     share = float(np.mean(judged))
     point = (share + errors.specificity - 1) / (errors.sensitivity + errors.specificity - 1)
-    z = float(ndtri((1 + level) / 2))
+    z = float(ndtri(0.975))
     of_test, of_bad, of_good = n + z**2, errors.no + 2, errors.yes + 2
     test, bad, good = (
         (n * share + z**2 / 2) / of_test,

@@ -12,25 +12,25 @@ import scipy
 from core.stats.intervals import FEW, Floats, Sample
 
 
-def fieller(sample: Sample, level: float = 0.95) -> tuple[Floats, Floats]:
+def fieller(sample: Sample) -> tuple[Floats, Floats]:
     """Return the interval of each stack's ratio of sums: (low [S], high [S]).
 
     NaN below `FEW` units (queries, or clusters of them), and if the divisor does not differ clearly from 0:
     then any ratio is possible.
     """
     rows = zip(sample.top, sample.bottom, sample.applies, strict=True)
-    ends = [_of_row(top[counts], bottom[counts], level) for top, bottom, counts in rows]
+    ends = [_of_row(top[counts], bottom[counts]) for top, bottom, counts in rows]
     low, high = np.array(ends).reshape(-1, 2).T
     return low, high
 
 
-def _of_row(top: Floats, bottom: Floats, level: float) -> tuple[float, float]:
+def _of_row(top: Floats, bottom: Floats) -> tuple[float, float]:
     n = len(top)
     if n < FEW:
         return np.nan, np.nan
     a, b = float(top.mean()), float(bottom.mean())
     (saa, sab), (_, sbb) = np.cov(top, bottom) / n
-    t2 = float(scipy.special.stdtrit(n - 1, (1 + level) / 2)) ** 2
+    t2 = float(scipy.special.stdtrit(n - 1, 0.975)) ** 2
     square = b * b - t2 * sbb
     if square <= 0:
         return np.nan, np.nan

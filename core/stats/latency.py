@@ -45,6 +45,7 @@ SUMMARY = schema(
 )
 """Columns of `summarise`; milliseconds."""
 LEAST_SERIES = 20  # Queries per pass below which its autocorrelation is not estimated
+_TERMS = 60  # of the series in Hermite polynomials
 _LAGS = 40
 LEAST_EFFECTIVE = 12
 """Effective n below which autocorrelated queries have no interval, because that n is too uncertain."""
@@ -180,14 +181,14 @@ def summed_up(lags: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=8)
-def _hermite(q: float, terms: int = 60) -> NDArray[np.float64]:
+def _hermite(q: float) -> NDArray[np.float64]:
     """Return weights by which powers of a normal correlation sum to that of "is below a quantile"; sum 1."""
     z = float(ndtri(q))
     values = [1.0, z]
-    for j in range(2, terms):
+    for j in range(2, _TERMS):
         values.append((z * values[-1] - np.sqrt(j - 1) * values[-2]) / np.sqrt(j))
     density = np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
-    squares = density**2 * np.square(values) / np.arange(1, terms + 1) / (q * (1 - q))
+    squares = density**2 * np.square(values) / np.arange(1, _TERMS + 1) / (q * (1 - q))
     return np.asarray(squares)
 
 
@@ -201,21 +202,8 @@ def inflation(phi: ArrayLike, q: float | None) -> NDArray[np.float64]:
     alike = np.minimum(np.asarray(phi, dtype=np.float64), 0.99)
     if q is None:
         return np.asarray((1 + alike) / (1 - alike))
-    powers = alike[:, None] ** np.arange(1, 61)
+    powers = alike[:, None] ** np.arange(1, _TERMS + 1)
     return np.asarray(1 + 2 * (_hermite(q) * powers / (1 - powers)).sum(axis=1))
-
-
-def summarise(timings: pl.DataFrame, *, stages: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return p50, p95 and p99 of every run and stage, and of their sum.
-
-    Args:
-        timings: Rows of the table "timings"; ms.
-        stages: Exactly these stages instead of every stage before generation.
-
-    Returns:
-        `summary` of the timings.
-    """
-    return summary(sampled(per_repeat(timings, stages=stages)))
 
 
 def summary(sample: pl.DataFrame) -> pl.DataFrame:

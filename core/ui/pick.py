@@ -224,19 +224,13 @@ def _best(table: pl.DataFrame, quality: Axis) -> list[str]:
     return table["name"].gather(best).sort().to_list()
 
 
-def pick_from_chart(
-    table: pl.DataFrame, chart_key: str, key: str = "stack", column: str = "name"
-) -> Callable[[], None]:
-    """Choose, on a click on a mark, the row in the mark's first custom datum.
-
-    Args:
-        key: URL setting of the choice.
-    """
+def pick_from_chart(table: pl.DataFrame, chart_key: str) -> Callable[[], None]:
+    """Choose, on a click on a mark, the stack in the mark's first custom datum."""
 
     def picked() -> None:
         row = selected_row(chart_key)
         if row is not None and row < table.height:
-            st.session_state[key] = table[column][row]
+            st.session_state["stack"] = table["name"][row]
 
     return picked
 

@@ -25,10 +25,10 @@ def beyond(view: View) -> Mapping[str, str]:
     return {names[run_id]: reason for run_id, reason in excluded.select("run_id", "reason").iter_rows()}
 
 
-def with_limits(rows: pl.DataFrame, view: View, by: str = "name") -> pl.DataFrame:
+def with_limits(rows: pl.DataFrame, view: View) -> pl.DataFrame:
     """Add the broken limits to rows that name a stack: column beyond; null = none."""
     reasons = beyond(view)
-    words = [reasons.get(name) for name in rows[by]]
+    words = [reasons.get(name) for name in rows["name"]]
     return rows.with_columns(pl.Series("beyond", words, dtype=pl.String))
 
 

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from core.stats.intervals import quantile_ranks, too_few
-from core.stats.latency import LEAST, per_query, quantile_gap, summarise, summary
+from core.stats.latency import LEAST, per_query, per_repeat, quantile_gap, sampled, summary
 from core.tables import frame
 
 
@@ -82,7 +82,7 @@ def test_summary_against_numpy_and_the_single_interval(n):
             "ms": sample,
         },
     )
-    row = summarise(rows).filter(pl.col("stage") == "rerank").row(0, named=True)
+    row = summary(sampled(per_repeat(rows))).filter(pl.col("stage") == "rerank").row(0, named=True)
     assert row["n"] == n
     assert row["p50"] == pytest.approx(np.median(sample))
     median = bounds(sample, 0.5)
@@ -107,7 +107,7 @@ def test_summary_against_numpy_and_the_single_interval(n):
 
 
 def test_nothing_timed():
-    assert summarise(timings()).height == 0
+    assert summary(sampled(per_repeat(timings()))).height == 0
 
 
 @pytest.mark.parametrize("percentile", ["p50", "p95"])

@@ -103,5 +103,3 @@ def test_a_click_chooses_the_row_of_its_mark(session: Session, state: dict[str, 
     session["chart"] = state
     pick_from_chart(table, "chart")()
     assert session.get("stack") == chosen
-    pick_from_chart(table, "chart", key="q", column="run_id")()
-    assert session.get("q") == (None if chosen is None else chosen.replace("stack ", "r"))

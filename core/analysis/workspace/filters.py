@@ -27,21 +27,18 @@ def no_leaks(snapshot: Snapshot, collection_id: str) -> bool:
     return access is not None and access.decides
 
 
-def ranked_states(snapshot: Snapshot, run_ids: Sequence[str], depth: int | None = None) -> pl.DataFrame:
+def ranked_states(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
     """Return what the filters of questions, judged or not, say of ranked passages.
-
-    Args:
-        depth: The deepest rank; None for all.
 
     Returns:
         run_id, query_id, rank, passage_id and state (of `core.metrics.access`), sorted; of questions with a
         filter.
     """
-    key = (str(snapshot.catalogue.path), snapshot.revision, tuple(run_ids), depth)
-    return _KEPT.once(key, lambda: _ranked(snapshot, run_ids, depth), lambda rows: int(rows.estimated_size()))
+    key = (str(snapshot.catalogue.path), snapshot.revision, tuple(run_ids))
+    return _KEPT.once(key, lambda: _ranked(snapshot, run_ids), lambda rows: int(rows.estimated_size()))
 
 
-def _ranked(snapshot: Snapshot, run_ids: Sequence[str], depth: int | None) -> pl.DataFrame:
+def _ranked(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
     by_collection: dict[str, list[str]] = {}
     for run_id, collection in snapshot.searched(run_ids).items():
         by_collection.setdefault(collection, []).append(run_id)
@@ -52,7 +49,6 @@ def _ranked(snapshot: Snapshot, run_ids: Sequence[str], depth: int | None) -> pl
             continue
         rows = snapshot.rankings(runs, stage="final").select("run_id", "query_id", "rank", "passage_id")
         rows = rows.filter(pl.col("query_id").is_in(list(access.filters)))
-        rows = rows if depth is None else rows.filter(pl.col("rank") <= depth)
         states = access.states(rows["query_id"], rows["passage_id"])
         parts.append(rows.with_columns(state=pl.Series(states, dtype=pl.Int8)))
     if not parts:

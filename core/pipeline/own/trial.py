@@ -39,7 +39,7 @@ class Trial:
     headed: int = 0  # unmatched passages that source and heading would identify
 
 
-def try_query(own: OwnStack, query: str, corpus: Corpus, *, keys: Keys | None = None) -> Trial:
+def try_query(own: OwnStack, query: str, corpus: Corpus) -> Trial:
     """Ask one query with the first value of each parameter; nothing is stored.
 
     Raises:
@@ -47,7 +47,7 @@ def try_query(own: OwnStack, query: str, corpus: Corpus, *, keys: Keys | None = 
         InputError: If its key may not be sent there.
     """
     config = filled(own)
-    asks = asker_of(config, keys or Keys())
+    asks = asker_of(config, Keys())
     params = next(iter(config.points()))
     try:
         answer: dict[str, Any] = asks.ask(query, config.candidates, params)

@@ -86,13 +86,18 @@ def _scored(snapshot: Snapshot, among_runs: Sequence[str], scope: Scope, scorer:
         return None
     readers = rows["reader"].unique().to_list()
     said = [("reader", as_word(readers[0]))] if len(readers) == 1 and readers[0] else []
+    scores = _matrix(rows, "value")
+    measure = Measure(ANSWER.name, k, (*said, ("scorer", scorer)))
+    ends = mean_interval(scores.values, "shares", clusters=groups(snapshot, scope).labels(scores.query_ids))
+    return _Known(measure, scores, ends)
+
+
+def _matrix(rows: pl.DataFrame, column: str) -> QueryScores:
     run_ids, query_ids = (rows[name].unique().sort().to_list() for name in ("run_id", "query_id"))
     values = np.full((len(run_ids), len(query_ids)), np.nan)
     run, query = places(rows, run_id=run_ids, query_id=query_ids)
-    values[run, query] = rows["value"].to_numpy()
-    measure = Measure(ANSWER.name, k, (*said, ("scorer", scorer)))
-    ends = mean_interval(values, "shares", clusters=groups(snapshot, scope).labels(query_ids))
-    return _Known(measure, QueryScores(tuple(run_ids), tuple(query_ids), values), ends)
+    values[run, query] = rows[column].to_numpy()
+    return QueryScores(tuple(run_ids), tuple(query_ids), values)
 
 
 def _leaks(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> _Found:
@@ -101,14 +106,10 @@ def _leaks(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qualit
     rows = per_query(snapshot, ranked, quality.k)
     if rows.is_empty():
         return None
-    run_ids, query_ids = (rows[name].unique().sort().to_list() for name in ("run_id", "query_id"))
-    values = np.full((len(run_ids), len(query_ids)), np.nan)
-    run, query = places(rows, run_id=run_ids, query_id=query_ids)
-    values[run, query] = rows["leak"].to_numpy()
-    ends = mean_interval(values, "shares", clusters=groups(snapshot, scope).labels(query_ids))
+    scores = _matrix(rows, "leak")
+    ends = mean_interval(scores.values, "shares", clusters=groups(snapshot, scope).labels(scores.query_ids))
     shown = rows.filter(pl.col("leak") > 0).group_by("run_id").agg(pl.col("query_id").min())
     examples = {run_id: cut(query_id, 40) for run_id, query_id in shown.iter_rows()}
-    scores = QueryScores(tuple(run_ids), tuple(query_ids), values)
     usual = 0.0 if no_leaks(snapshot, scope.collection_id) else None
     return _Known(Measure(LEAK_RATE.name, quality.k), scores, ends, examples, usual)
 
