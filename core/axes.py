@@ -18,6 +18,20 @@ SAID_K = r",? K = \d+"
 _CUT = "its final ranking was cut, so the scores of the rest of the pool are not kept"
 NEAR_COPIES = "dedup"  # The key of the step that removes near copies from a pool
 _USUAL_FUSION = {"method": "rrf", "constant": 60, "depth": 100, "normalise": "minmax"}
+QUERY_STAGES: Mapping[str, str] = {
+    "rewrite": "rewrite",
+    "variant": "rewrite",
+    "embed": "embed",
+    "search": "retrieve",
+    "sparse": "sparse",
+    "fuse": "fuse",
+    "dedup": "dedup",
+    "rerank": "rerank",
+    "cut": "cut",
+    "own": "pipeline",
+}
+"""Kinds of steps that a query goes through, in the order in which a stack runs them, and the stage under
+which their time and usage are recorded."""
 
 
 def settings(table: Spec, *shown: str) -> str:
@@ -68,22 +82,6 @@ def _filtering(way: str) -> str:
     if kind == "partition":
         return f"partition by {detail}"
     return f"{kind}-filter" + (f" {detail} ×" if detail else "")
-
-
-QUERY_STAGES: Mapping[str, str] = {
-    "rewrite": "rewrite",
-    "variant": "rewrite",
-    "embed": "embed",
-    "search": "retrieve",
-    "sparse": "sparse",
-    "fuse": "fuse",
-    "dedup": "dedup",
-    "rerank": "rerank",
-    "cut": "cut",
-    "own": "pipeline",
-}
-"""Kinds of steps that a query goes through, in the order in which a stack runs them, and the stage under
-which their time and usage are recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,46 @@ from difflib import get_close_matches
 _MOST = 200  # Characters of a part of a message
 _LEAST = 3  # Least characters of a beginning that identify a name
 _FEW = 3  # Number of names that are seen at a glance, so that the nearest is not named
+# Libraries that wrap a system error keep its words and lose its number.
+_REFUSALS: tuple[tuple[tuple[int, ...], tuple[str, ...], str, str], ...] = (
+    (
+        (errno.ENOSPC, errno.EDQUOT),
+        ("no space left", "disk is full", "quota exceeded"),
+        "the disk is full.",
+        "Free some space and try again; what was there is unchanged.",
+    ),
+    (
+        (errno.EROFS,),
+        ("read-only file system", "readonly database"),
+        "the disk may only be read.",
+        "Make it writable, or name another folder.",
+    ),
+    (
+        (errno.EACCES, errno.EPERM),
+        ("permission denied", "operation not permitted"),
+        "permission is missing.",
+        "Let this user read and write the folder, or name another one.",
+    ),
+    (
+        (errno.EMFILE, errno.ENFILE),
+        ("too many open files",),
+        "too many files are open.",
+        "Try again in a moment; if it stays, allow more with `ulimit -n`.",
+    ),
+    (
+        (errno.ENAMETOOLONG,),
+        ("file name too long",),
+        "the name is too long for a file.",
+        "Name another one.",
+    ),
+    (
+        (errno.EIO,),
+        ("input/output error", "i/o error"),
+        "the disk does not answer as it should.",
+        "Check the disk; then run `python -m core doctor`.",
+    ),
+)
+_NUMBERED = re.compile(r"\(os error ([0-9]{1,3})\)")
 
 
 def cut(text: str, most: int = _MOST) -> str:
@@ -155,47 +195,6 @@ class DiskError(ClqError):
     """The system refused to read or to write a file."""
 
 
-# Libraries that wrap a system error keep its words and lose its number.
-_REFUSALS: tuple[tuple[tuple[int, ...], tuple[str, ...], str, str], ...] = (
-    (
-        (errno.ENOSPC, errno.EDQUOT),
-        ("no space left", "disk is full", "quota exceeded"),
-        "the disk is full.",
-        "Free some space and try again; what was there is unchanged.",
-    ),
-    (
-        (errno.EROFS,),
-        ("read-only file system", "readonly database"),
-        "the disk may only be read.",
-        "Make it writable, or name another folder.",
-    ),
-    (
-        (errno.EACCES, errno.EPERM),
-        ("permission denied", "operation not permitted"),
-        "permission is missing.",
-        "Let this user read and write the folder, or name another one.",
-    ),
-    (
-        (errno.EMFILE, errno.ENFILE),
-        ("too many open files",),
-        "too many files are open.",
-        "Try again in a moment; if it stays, allow more with `ulimit -n`.",
-    ),
-    (
-        (errno.ENAMETOOLONG,),
-        ("file name too long",),
-        "the name is too long for a file.",
-        "Name another one.",
-    ),
-    (
-        (errno.EIO,),
-        ("input/output error", "i/o error"),
-        "the disk does not answer as it should.",
-        "Check the disk; then run `python -m core doctor`.",
-    ),
-)
-
-
 def refusal(error: BaseException) -> DiskError | None:
     """Describe a system error; None if the user can do nothing about it."""
     words, number = str(error).lower(), getattr(error, "errno", None)
@@ -203,9 +202,6 @@ def refusal(error: BaseException) -> DiskError | None:
         if number in numbers or any(part in words for part in parts):
             return DiskError(found, where=str(getattr(error, "filename", None) or ""), do=do)
     return None
-
-
-_NUMBERED = re.compile(r"\(os error ([0-9]{1,3})\)")
 
 
 def told(error: BaseException | str, otherwise: ClqError) -> ClqError:

@@ -22,6 +22,7 @@ from core.errors import ClqError, InputError, refusal
 _POLL_S = 0.02
 _ASKED = 3  # Number of tries
 _BUSY_S = 30.0
+_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @contextmanager
@@ -244,9 +245,6 @@ def is_locked(path: Path) -> bool:
         return True
     finally:
         os.close(handle)
-
-
-_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @contextmanager

@@ -16,6 +16,24 @@ import polars as pl
 UNKNOWN = "unknown"
 NOT_APPLICABLE = "–"
 MINUS = "−"  # The minus sign for people; a hyphen is for files
+_CLOCK = 1e-5  # Milliseconds that no clock tells from 0
+_MOST_DIGITS = 6
+SHARED_DIGITS = 4
+"""Maximum significant digits of costs in a workspace or a column; those in a sentence may have more."""
+ASSUMED_DIGITS = 2
+"""Significant digits of costs at assumed prices."""
+TINY = 0.001
+"""Dollars per 1,000 below which most costs of a workspace are too small to read, and given per million."""
+_MILLION = 1_000_000
+UNIT = ("cost_shown_per", "cost_digits")
+"""Columns of a table of stacks, and keys of its rows, that determine how its costs are written."""
+_PLACES = 15
+_AMOUNT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,40})?(?:e[+-]?[0-9]{1,3})?)(?:per(1k|1m))?", re.ASCII | re.I)
+MOST_DOLLARS = 1e9
+"""Upper bound of any budget, in dollars per 1,000."""
+_OF_THOUSAND = re.compile(r"\b1k\b")
+Written = Callable[[float | None], str]
+"""A function that formats a number for people."""
 
 
 def known(value: float | None) -> bool:
@@ -26,9 +44,6 @@ def known(value: float | None) -> bool:
 def score(value: float | None) -> str:
     """Format a quality in 0..1 with three decimals, ``0.804``; "–" if it does not apply."""
     return f"{value:.3f}".replace("-", MINUS) if value is not None and known(value) else NOT_APPLICABLE
-
-
-_CLOCK = 1e-5  # Milliseconds that no clock tells from 0
 
 
 def ms(value: float | None) -> str:
@@ -73,18 +88,6 @@ def usd_apart(*amounts: float | None) -> list[str]:
     """Format dollars shown side by side, with as many digits as tell them apart."""
     digits = digits_apart(amounts)
     return [usd(amount, digits) for amount in amounts]
-
-
-_MOST_DIGITS = 6
-SHARED_DIGITS = 4
-"""Maximum significant digits of costs in a workspace or a column; those in a sentence may have more."""
-ASSUMED_DIGITS = 2
-"""Significant digits of costs at assumed prices."""
-TINY = 0.001
-"""Dollars per 1,000 below which most costs of a workspace are too small to read, and given per million."""
-_MILLION = 1_000_000
-UNIT = ("cost_shown_per", "cost_digits")
-"""Columns of a table of stacks, and keys of its rows, that determine how its costs are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +185,8 @@ def _plain(amount: Decimal) -> str:
     return f"{amount:f}" if -_PLACES <= amount.adjusted() <= _PLACES else f"{amount:g}"
 
 
-_PLACES = 15
-_AMOUNT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,40})?(?:e[+-]?[0-9]{1,3})?)(?:per(1k|1m))?", re.ASCII | re.I)
-MOST_DOLLARS = 1e9
-"""Upper bound of any budget, in dollars per 1,000."""
 PER_1K = CostUnit()
 """Dollars per 1,000, the unit in files and commands."""
-_OF_THOUSAND = re.compile(r"\b1k\b")
-
-
-Written = Callable[[float | None], str]
-"""A function that formats a number for people."""
 
 
 def interval(low: float | None, high: float | None) -> str:

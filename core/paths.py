@@ -20,6 +20,8 @@ PUBLISHED = DATA / "published"
 DEMO = DATA / "demo"
 PRESETS = DATA / "presets"
 DOCS = ROOT / "docs"
+USUAL_STORE = "./clq-store if it is there, else the user's data folder" if INSTALLED else "data/store"
+"""The default location of the store, in words."""
 
 
 def usual_store() -> Path:
@@ -31,5 +33,3 @@ def usual_store() -> Path:
 
 
 DEFAULT_STORE = usual_store()
-USUAL_STORE = "./clq-store if it is there, else the user's data folder" if INSTALLED else "data/store"
-"""The default location of the store, in words."""

@@ -35,6 +35,7 @@ OFF = "CLQ_PLUGINS"
 """Environment variable that disables other packages' plug-ins if it is ``off``."""
 _CONTRIB = "core.contrib"
 _PARTS = {"clq.providers": "none of embed, rerank and chat", "clq.sections": "no page"}
+_LOADED: dict[tuple[str, str, str], PlugIn] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,6 @@ class PlugIn:
     package: str  # distribution with version; "built in" for core/contrib
     problem: str = ""  # why it is left out; "" if it is loaded
     made: Any = None  # what its registry keeps of it; None if it is left out
-
-
-_LOADED: dict[tuple[str, str, str], PlugIn] = {}
 
 
 def loaded(

@@ -22,6 +22,19 @@ JsonMap = Mapping[str, Any]
 
 WHOLE_FLOW = "syftr: the whole flow, answering included"
 """Word in a run's environment for latencies that include answering."""
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "cluster": ("cluster", "cluster_id", "question_group", "query_group"),
+    "document": ("document", "doc", "document_id", "doc_id", "source_document"),
+    "session": ("session", "session_id", "conversation", "conversation_id", "thread_id"),
+    "template": ("template", "template_id"),
+    "user": ("user", "user_id"),
+}
+"""Kind of group of questions → names of a column, or of a tag, that gives each question's group.
+
+Questions of one group are alike, so that each carries less information than an independent one
+(metrics.md §10). If several are present, the first of these counts.
+"""
+_GROUP_OF = {name: kind for kind, names in GROUPS.items() for name in names}
 
 
 class Origin(StrEnum):
@@ -39,21 +52,6 @@ class Basis(StrEnum):
     MODELLED = "modelled"
     PUBLISHED = "published"
     IMPORTED = "imported"
-
-
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "cluster": ("cluster", "cluster_id", "question_group", "query_group"),
-    "document": ("document", "doc", "document_id", "doc_id", "source_document"),
-    "session": ("session", "session_id", "conversation", "conversation_id", "thread_id"),
-    "template": ("template", "template_id"),
-    "user": ("user", "user_id"),
-}
-"""Kind of group of questions → names of a column, or of a tag, that gives each question's group.
-
-Questions of one group are alike, so that each carries less information than an independent one
-(metrics.md §10). If several are present, the first of these counts.
-"""
-_GROUP_OF = {name: kind for kind, names in GROUPS.items() for name in names}
 
 
 def group_kind(name: str) -> str | None:

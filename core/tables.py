@@ -19,6 +19,19 @@ GENERATE, FIRST_TOKEN = "generate", "first_token"
 
 
 NUGGETS = 64  # Maximum number of nuggets per question, as they are counted as bits
+_KINDS: Mapping[str, pl.DataType] = {
+    "": pl.String(),
+    "texts": pl.List(pl.String),
+    "date": pl.Date(),
+    "bool": pl.Boolean(),
+    "int8": pl.Int8(),
+    "int16": pl.Int16(),
+    "int32": pl.Int32(),
+    "int64": pl.Int64(),
+    "float": pl.Float64(),
+}
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +53,6 @@ def altered(rows: Frame, *changes: pl.Expr) -> Frame:
     if isinstance(rows, Pieces):
         return Pieces(tuple(piece.with_columns(changes) for piece in rows.frames))
     return rows.lazy().with_columns(changes)
-
-
-_KINDS: Mapping[str, pl.DataType] = {
-    "": pl.String(),
-    "texts": pl.List(pl.String),
-    "date": pl.Date(),
-    "bool": pl.Boolean(),
-    "int8": pl.Int8(),
-    "int16": pl.Int16(),
-    "int32": pl.Int32(),
-    "int64": pl.Int64(),
-    "float": pl.Float64(),
-}
 
 
 def schema(declared: str) -> pl.Schema:
@@ -172,10 +172,6 @@ def frame(table: str, rows: Mapping[str, Any] | list[dict[str, Any]]) -> pl.Data
     given = pl.DataFrame(dict(rows))
     missing = [pl.lit(None).alias(name) for name in declared if name not in given.columns]
     return given.with_columns(missing).select(pl.col(name).cast(kind) for name, kind in declared.items())
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def remembered(

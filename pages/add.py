@@ -15,6 +15,8 @@ from core.work.imports import imports, words
 from core.work.imports import imports as known
 from core.work.imports.imports import Plan
 
+PAGE = PAGES["add"]
+
 
 def results() -> None:
     """Draw result files, match them with the workspace, and write them."""
@@ -99,5 +101,4 @@ def formats() -> None:
     show.table(rows, shown, height="content")
 
 
-PAGE = PAGES["add"]
 dict(zip(PAGE.sections, (results, formats), strict=True))[pick_section(PAGE)]()

@@ -25,6 +25,7 @@ from core.store.rules import RULES
 from core.tables import frame
 
 Record = TypeVar("Record", Collection, GoldenSet)
+MEASURES = "RA-nWG@10,N-Recall4+@10,nDCG@10"
 
 
 def batch_of(
@@ -202,9 +203,6 @@ class StoreShelf:
             kind: Kind = mode if mode in ("dense", "sparse") else "hybrid"
             rankings.append(Ranked(row["label"], kind, rows.select("query_id", "passage_id", "rank")))
         return rankings
-
-
-MEASURES = "RA-nWG@10,N-Recall4+@10,nDCG@10"
 
 
 def tracked(snapshot: Snapshot, scope: Scope, measures: Sequence[Measure], book: PriceBook) -> list[Tracked]:

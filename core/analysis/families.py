@@ -24,6 +24,18 @@ from core.store import Snapshot
 
 REPLAYED = (10, 20, 30, 50, 75, 100, 150)
 """Depths at which a deeper run of a pointwise reranker is replayed, if nobody measured them."""
+TYPED = "as typed"  # Name of the option without a rewrite
+Known = Literal["before", "pool", "rerank"]
+"""When a signal is known: before anything is searched, with the pool, or after the reranker."""
+_WORDS: Mapping[str, str] = {
+    "top1": "best score",
+    "top_margin": "top margin (best minus second score)",
+    "score_gap": "score gap (best minus last score)",
+    "score_entropy": "score entropy",
+}
+_OF: Mapping[str, str] = {"": "of the pool", "dense_": "of the dense search", "rerank_": "of the reranker"}
+_HIGH_IS_HARD = ("score_entropy",)
+TAG = "tag:"
 
 
 class Sent(NamedTuple):
@@ -96,9 +108,6 @@ def _family(group: pl.DataFrame) -> Family:
     )
     name = deepest["bare"] if deepest["alone"] else stack_label(spec)
     return Family(name, reranker, options)
-
-
-TYPED = "as typed"  # Name of the option without a rewrite
 
 
 def rewriting(snapshot: Snapshot, scope: Scope) -> list[Family]:
@@ -221,20 +230,6 @@ def stacks_as_options(table: pl.DataFrame, names: Sequence[str]) -> list[Option]
         Option(name, run_id, depth)
         for name, run_id, depth in rows.select("name", "run_id", "candidates").iter_rows()
     ]
-
-
-Known = Literal["before", "pool", "rerank"]
-"""When a signal is known: before anything is searched, with the pool, or after the reranker."""
-
-_WORDS: Mapping[str, str] = {
-    "top1": "best score",
-    "top_margin": "top margin (best minus second score)",
-    "score_gap": "score gap (best minus last score)",
-    "score_entropy": "score entropy",
-}
-_OF: Mapping[str, str] = {"": "of the pool", "dense_": "of the dense search", "rerank_": "of the reranker"}
-_HIGH_IS_HARD = ("score_entropy",)
-TAG = "tag:"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,6 +28,8 @@ WINS, TIES, LOSSES = "better", "tie", "worse"
 OPEN = "no significant difference"
 UNDECIDED = (OPEN, FEW_GROUPS)
 """Verdicts on differences that are not significant."""
+_HOLE, _WORST, _BEST = 0, 1, 5
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -144,10 +146,6 @@ def alike_means(rows: pl.DataFrame | None) -> tuple[float | None, float | None]:
         return None, None
     overlap, tau = rows["overlap"].drop_nulls().to_numpy(), rows["tau"].drop_nulls().to_numpy()
     return float(overlap.mean()), float(tau.mean()) if len(tau) else None
-
-
-_HOLE, _WORST, _BEST = 0, 1, 5
-Mask = npt.NDArray[np.bool_]
 
 
 def if_judged(

@@ -29,6 +29,15 @@ Row = Mapping[str, Any]
 TYPED = ~pl.col("perturb").str.contains("names ", literal=True)
 """Perturbations that people type; other names are masked by a program."""
 QUICK = ("wordllama",)  # Embedders fast enough for a page to call while drawing
+ROBUST = pl.Schema(
+    [
+        *((name, pl.String) for name in ("run_id", "stack", "rewrite")),
+        ("n", pl.Int32),
+        *((name, pl.Float64) for name in ("clean", "robust", "low", "high", "lost")),
+        ("reason", pl.String),
+    ]
+)
+"""Columns of `robust_table`."""
 
 
 @dataclass(frozen=True)
@@ -158,17 +167,6 @@ def robust_table(snapshot: Snapshot, scope: Scope, gathered: Gathered, measure: 
     return table.select(*ROBUST).sort(
         "robust", "stack", descending=[measure.info.higher_is_better, False], nulls_last=True
     )
-
-
-ROBUST = pl.Schema(
-    [
-        *((name, pl.String) for name in ("run_id", "stack", "rewrite")),
-        ("n", pl.Int32),
-        *((name, pl.Float64) for name in ("clean", "robust", "low", "high", "lost")),
-        ("reason", pl.String),
-    ]
-)
-"""Columns of `robust_table`."""
 
 
 def per_query(

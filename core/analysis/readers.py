@@ -40,6 +40,9 @@ SENT = {
 }
 """Passages that each mode sends to the reader."""
 Need = Literal["any", "all"]
+JUDGES, PEOPLE = "judges", "people"
+"""Whose scores count: the mean of all judges (or what is computed), or the mean of people's grades."""
+_BY_HAND = pl.col("source").eq_missing(pl.lit(BY_PEOPLE))
 
 
 class Rules(NamedTuple):
@@ -98,10 +101,6 @@ def _spent(answers: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
     return answers.group_by(POINT).agg(pl.len().cast(pl.Int64).alias("answers"), cut.cast(pl.Int64), *known)
 
 
-JUDGES, PEOPLE = "judges", "people"
-"""Whose scores count: the mean of all judges (or what is computed), or the mean of people's grades."""
-
-
 def voices(answered: Answered, scorer: str) -> list[str]:
     """List the sources of a scorer's scores: judges together, each judge if there are several, people."""
     rows = answered.scores.filter(pl.col("scorer") == scorer)
@@ -116,9 +115,6 @@ def of_voice(answered: Answered, scorer: str, voice: str = "") -> Answered:
     chosen = voice or next(iter(voices(answered, scorer)), JUDGES)
     kept = {JUDGES: ~_BY_HAND, PEOPLE: _BY_HAND}.get(chosen, ~_BY_HAND & (pl.col("judge") == chosen))
     return replace(answered, scores=answered.scores.filter((pl.col("scorer") != scorer) | kept))
-
-
-_BY_HAND = pl.col("source").eq_missing(pl.lit(BY_PEOPLE))
 
 
 def curve_table(answered: Answered, scorer: str) -> pl.DataFrame:

@@ -33,6 +33,15 @@ from core.stats.significance import ROUNDING, Setup
 from core.store import Snapshot
 from core.tables import schema
 
+SAME = "the same"
+SIDES = schema(
+    "axis stack against value:float value_against:float difference:float low:float high:float n:int64 "
+    "clusters:int32 cluster_kind p_holm:float p_adjusted:float verdict note"
+)
+"""Columns of `sides`."""
+AVERAGES = "no interval: averages only"
+Row = Mapping[str, Any]
+
 
 @dataclass(frozen=True)
 class Closer:
@@ -146,15 +155,6 @@ def _sample(graded: Evidence, measure: Measure, alike: Groups) -> Sample:
     return Sample.means(at_cutoff(graded, measure), labels)
 
 
-SAME = "the same"
-SIDES = schema(
-    "axis stack against value:float value_against:float difference:float low:float high:float n:int64 "
-    "clusters:int32 cluster_kind p_holm:float p_adjusted:float verdict note"
-)
-"""Columns of `sides`."""
-AVERAGES = "no interval: averages only"
-
-
 def unpaired(rows: pl.DataFrame, scope: Scope, quality: Quality, reports: Sequence[str] = ()) -> str:
     """Explain why stacks cannot be paired by query, so that only averages compare; "" if they can.
 
@@ -215,9 +215,6 @@ def sides(
             {"axis": key, "stack": names[0], "against": name, **gap} for key, gap in gaps.items()
         ]
     return pl.DataFrame(rows_of_sides, schema=SIDES).with_columns(pl.col("low", "high").fill_nan(None))
-
-
-Row = Mapping[str, Any]
 
 
 def _gap(one: Row, other: Row, column: str) -> dict[str, Any]:

@@ -35,6 +35,13 @@ COLUMNS = ("stage", "item", "unit", "units_per_query", "usd_per_1k", "basis", "r
 _WEAKEST_LAST = (Basis.MEASURED, Basis.IMPORTED, Basis.PUBLISHED, Basis.MODELLED)
 _SPECIFIED = "from its specification"
 _LOCAL = "it ran on the machine"
+LIST_PRICE, ASSUMED_PRICE = "list price", "assumed price"
+"""Basis of costs from measured usage: prices that were confirmed, or assumed."""
+IDLE = "idle time excluded"
+MACHINES = ("cpu_hour", "gpu_hour")
+"""Units of time on the user's own machines."""
+HOURS = 730
+"""Hours in a month for a machine that answers all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +205,6 @@ def recorded(
     return columns.select(COLUMNS).sort("stage", "item", "unit")
 
 
-LIST_PRICE, ASSUMED_PRICE = "list price", "assumed price"
-"""Basis of costs from measured usage: prices that were confirmed, or assumed."""
-
-
 def price_basis(confirmed: Iterable[bool]) -> str:
     """Return the basis of a workspace's prices: assumed if any of them was not confirmed."""
     return LIST_PRICE if all(confirmed) else ASSUMED_PRICE
@@ -216,13 +219,6 @@ def cost_basis(basis: str | None, paid: str) -> str:
 def priced_by(view: View) -> str:
     """Return the basis of the prices behind a workspace's costs; see `price_basis`."""
     return price_basis([not assumed_prices(view.snapshot, view.table, view.book)])
-
-
-IDLE = "idle time excluded"
-MACHINES = ("cpu_hour", "gpu_hour")
-"""Units of time on the user's own machines."""
-HOURS = 730
-"""Hours in a month for a machine that answers all the time."""
 
 
 def idle(bill: pl.DataFrame) -> str:

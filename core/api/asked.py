@@ -15,6 +15,8 @@ from core.stats.latency import Generation
 
 D = TypeVar("D", bound=Declaring)
 _LARGEST = 1e300  # Anything larger counts nothing real, and may not fit in a float
+_WORDS: Mapping[type, str] = {bool: "true or false", str: "text", Generation: "a Generation"}
+"""Types of single values, and what they are called."""
 
 
 def asked(kind: type[D], given: Mapping[str, object]) -> D:
@@ -50,10 +52,6 @@ def _fit(field: Declared, value: object) -> object:
             raise InputError(f"{field.name}={cut(repr(value), 60)} is not {word}.")
     lists = [get_args(kind)[0] for kind in (field.type, *kinds) if get_origin(kind) is list]
     return _listed(field.name, value, lists[0]) if lists else value
-
-
-_WORDS: Mapping[type, str] = {bool: "true or false", str: "text", Generation: "a Generation"}
-"""Types of single values, and what they are called."""
 
 
 def _listed(name: str, value: object, kind: type) -> list[object]:

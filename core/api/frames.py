@@ -17,6 +17,9 @@ import polars as pl
 from core.errors import InputError, cut
 from core.importers import Offered, Upload
 
+_GRADES, _SCORES = "ranx-qrels", "ranx-run"
+_FEW = 5  # Most passages of a query whose grades may all differ
+
 
 def offered(thing: object, name: str) -> Offered:
     """Return an input in the importers' form; a DataFrame becomes a Parquet file of that name, a dict JSON.
@@ -59,9 +62,6 @@ def formats(
     return named
 
 
-_GRADES, _SCORES = "ranx-qrels", "ranx-run"
-
-
 def _graded(scores: Mapping[Any, Mapping[Any, Any]], name: str) -> bool:
     """Return whether a dict holds grades, which are whole numbers; many passages rarely differ in them.
 
@@ -78,9 +78,6 @@ def _graded(scores: Mapping[Any, Mapping[Any, Any]], name: str) -> bool:
             do=f"Scores: write 3.0, or formats={{{name!r}: {_SCORES!r}}}. Grades: {_GRADES!r} there.",
         )
     return True
-
-
-_FEW = 5  # Most passages of a query whose grades may all differ
 
 
 def scored(thing: object) -> Mapping[Any, Mapping[Any, Any]] | None:

@@ -67,6 +67,8 @@ GROUPS: tuple[tuple[str, str], ...] = (
     ("indexes", "runs.indexes:app"),
     ("store", "store:app"),
 )
+_JSON = "--json-version"
+NOTHING_KNOWN = 7  # Exit code if a limit or the rule needs a number that no stack has
 
 
 class _Commands(Mapping[str, Any]):
@@ -100,10 +102,6 @@ def _made(name: str, found: Any) -> Any:  # noqa: ANN401
         command = get_command(alone)
     command.name = name
     return command
-
-
-_JSON = "--json-version"
-NOTHING_KNOWN = 7  # Exit code if a limit or the rule needs a number that no stack has
 
 
 def _damaged(error: Exception) -> ClqError | None:

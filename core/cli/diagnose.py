@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Find out what an embedder makes of names and of noise.", no_args_is_help=True, rich_markup_mode=None
 )
+_RESUME = "Go on with a diagnosis of names where it stopped; nothing is paid twice."
 
 
 @app.command("names")
@@ -136,7 +137,6 @@ def _measured(context: Context, job: NamesJob, _: Result, form: Format) -> None:
     emit(pl.DataFrame(data["summary"], infer_schema_length=None), form)
 
 
-_RESUME = "Go on with a diagnosis of names where it stopped; nothing is paid twice."
 add_resume(app, "resume", _RESUME, _work, _measured)
 
 

@@ -24,6 +24,7 @@ from core.prices import DEFAULT_BOOK
 from core.store import Snapshot
 
 _LINE = 2000
+_HELP = "; ".join(f"{name}: {each.holds}" for name, each in FORMATS.items())
 
 
 class As(StrEnum):
@@ -40,7 +41,6 @@ class As(StrEnum):
 
 
 _PRINTED = {As.TABLE: Format.TABLE, As.JSON: Format.JSON, As.CSV: Format.CSV}
-_HELP = "; ".join(f"{name}: {each.holds}" for name, each in FORMATS.items())
 
 
 def run(

@@ -61,6 +61,15 @@ models = {judges}
 [golden.refine]
 method = "none"                 # auto: the best are put in order, too, where the measured noise lets it pay
 """
+_SHOWN = ("golden_set_id", "collection_id", "name", "judge", "queries", "judgements")
+_HELPS = {
+    "plan": "Print how many texts will be judged, with calls, tokens, dollars and time.",
+    "build": "Build the golden set of a specification, or what is left; nothing is judged or paid twice.",
+    "resume": "Go on with a build where it stopped; the budget counts what was spent before.",
+    "status": "List the builds that were begun, newest first.",
+}
+_LINE = 600
+_REFINED = RefineSettings()
 
 
 def new_spec(
@@ -95,9 +104,6 @@ def new_spec(
     )
 
 
-_SHOWN = ("golden_set_id", "collection_id", "name", "judge", "queries", "judgements")
-
-
 def _work() -> Work[GoldenJob, GoldenPlan, Result]:
     from core.work.golden.kind import GOLDEN  # noqa: PLC0415
 
@@ -107,15 +113,6 @@ def _work() -> Work[GoldenJob, GoldenPlan, Result]:
 def _built(context: Context, _: GoldenJob, result: Result, form: Format) -> None:
     rows = context.store().read().golden_sets().filter(golden_set_id=result.landed)
     emit(rows.select(_SHOWN), form)
-
-
-_HELPS = {
-    "plan": "Print how many texts will be judged, with calls, tokens, dollars and time.",
-    "build": "Build the golden set of a specification, or what is left; nothing is judged or paid twice.",
-    "resume": "Go on with a build where it stopped; the budget counts what was spent before.",
-    "status": "List the builds that were begun, newest first.",
-}
-_LINE = 600
 
 
 @deciding
@@ -249,9 +246,6 @@ def _judged_by(
     complain(work.ended(result.status))
     leave_if_cancelled(result)
     return str(result.landed)
-
-
-_REFINED = RefineSettings()
 
 
 def simulated(

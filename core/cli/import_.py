@@ -49,6 +49,11 @@ from core.work.imports.imports import (
 from core.work.imports.matching import Unmatched, UnmatchedError, matches, refused, suggested
 from core.work.imports.words import summary
 
+IfChanged = Literal["refuse", "ask", Choice]  # If the store has something else under the same name
+_DECIDED: dict[str, Choice] = {choice: choice for choice in get_args(Choice)}
+_MOST_RUNS = 50  # Maximum runs listed by name in a table
+_FORMATS = ", ".join(each.name for each in FORMATS)
+
 
 class InFile:
     """Reports an import's progress through the state file that the dashboard reads."""
@@ -112,12 +117,6 @@ def _telling(status: Path | None, name: str) -> Iterator[Callable[[Progress], No
 def _interrupt() -> None:
     """Treat a request to terminate like Ctrl-C: started work is undone."""
     raise KeyboardInterrupt
-
-
-IfChanged = Literal["refuse", "ask", Choice]  # If the store has something else under the same name
-_DECIDED: dict[str, Choice] = {choice: choice for choice in get_args(Choice)}
-_MOST_RUNS = 50  # Maximum runs listed by name in a table
-_FORMATS = ", ".join(each.name for each in FORMATS)
 
 
 def run(

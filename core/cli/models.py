@@ -11,6 +11,7 @@ from core.cli.context import Format, FormatOption, emit
 from core.tables import schema
 
 Kind = Literal["embed", "rerank", "chat"]
+MODELS = schema("kind provider model retires successor source read")
 
 
 def run(
@@ -33,6 +34,3 @@ def run(
             rows.append(row)
     listed = pl.DataFrame(rows, schema=MODELS)
     emit(listed.drop_nulls("retires").sort("retires") if ending else listed, form, empty="No model.")
-
-
-MODELS = schema("kind provider model retires successor source read")

@@ -34,6 +34,12 @@ _PRINTED = (
     "dataset", "retriever", "reader", "scorer", "k_star", "best", "rss", "rsc", "shape", "closed_book_gain",
     "gain_mean", "better_than_closed_book", "over_bm25", "over_bm25_mean", "recall_at_k_star",
 )  # fmt: skip
+_HELPS = {
+    "plan": "Print how many answers there will be, with calls, tokens, dollars and time; nothing is spent.",
+    "run": "Have the readers of a specification answer, or what is left of it; nothing is paid twice.",
+    "resume": "Go on where readers stopped; the budget counts what was spent before.",
+    "status": "List the reader jobs that were begun, newest first.",
+}
 
 
 def scores(
@@ -120,12 +126,6 @@ def _answered(context: Context, job: ReaderJob, _: Result, form: Format) -> None
     emit(words.answered(context.store().read().answers(runs)), form)
 
 
-_HELPS = {
-    "plan": "Print how many answers there will be, with calls, tokens, dollars and time; nothing is spent.",
-    "run": "Have the readers of a specification answer, or what is left of it; nothing is paid twice.",
-    "resume": "Go on where readers stopped; the budget counts what was spent before.",
-    "status": "List the reader jobs that were begun, newest first.",
-}
 app = typer.Typer(
     help="Readers: what the passages are worth to the answer. `readers --run R` scores them by k, "
     "`readers run SPEC` has models answer from the final rankings of stored runs.",

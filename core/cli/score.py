@@ -29,6 +29,7 @@ from core.tables import frame
 from core.views.measures.words import explained, measure_table
 
 _LISTED = ("measure", "says", "formula", "parameters", "range", "better")
+_OF_FILES = ("--qrels", "--grades", "--tie-order")
 
 
 def listed(
@@ -142,9 +143,6 @@ def run(
         snapshot, known, measures, golden_set=golden_set, per_query=per_query, over=queries, tell=_tell
     )
     emit(table, form, empty="No runs.")
-
-
-_OF_FILES = ("--qrels", "--grades", "--tie-order")
 
 
 def _tell(words: str) -> None:

@@ -40,6 +40,9 @@ Collections = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what goes along; write nothing.")]
 _TURNED = {"kind": pl.String, "id": pl.String, "name": pl.String, "along": pl.String, "status": pl.String}
+Listed = Literal["runs", "stacks", "golden-sets", "collections"]
+_FOUND = dict.fromkeys(("kind", "what", "found", "do"), pl.String)
+_ARTIFACTS = "Results do not need them; the next evaluation that does builds them again."
 
 
 def delete(
@@ -141,9 +144,6 @@ def _ids(kind: Kind, labels: dict[str, str], names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-Listed = Literal["runs", "stacks", "golden-sets", "collections"]
-
-
 def list_(
     ctx: typer.Context,
     kind: Annotated[Listed, typer.Argument(help="What to list.", show_default=False)],
@@ -174,10 +174,6 @@ def _listed(snapshot: Snapshot, kind: Listed, collection: str | None, *, removed
         return snapshot.stacks().join(snapshot.runs(collection), on="stack_id", how="semi")
     rows = snapshot.collections(removed=removed)
     return rows if collection is None else rows.filter(pl.col("collection_id") == collection)
-
-
-_FOUND = dict.fromkeys(("kind", "what", "found", "do"), pl.String)
-_ARTIFACTS = "Results do not need them; the next evaluation that does builds them again."
 
 
 def doctor(

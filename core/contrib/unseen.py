@@ -78,6 +78,8 @@ PAIRS = cols.Rows(
     cols.text("dependence", "the two are", "Where the interval of the odds ratio leaves out 1."),
     ends="95 % bootstrap interval.",
 )
+Row = Mapping[str, Any]
+_KIND = ("mode", "sparse", "embedder", "dim")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +92,6 @@ class Unseen:
     judged: float  # judged share of the lists, 0..1
     estimates: pl.DataFrame  # columns of `ESTIMATES`
     pairs: pl.DataFrame  # columns of `PAIRS`; odds null if undetermined
-
-
-Row = Mapping[str, Any]
-_KIND = ("mode", "sparse", "embedder", "dim")
 
 
 def retrievers(view: View) -> pl.DataFrame:

@@ -24,6 +24,9 @@ from core.stats.latency import inflation
 _CELLS = 1 << 21  # Stacks × resamples of one block; bounds the memory of an array to 16 MB
 _TIE = 1e-12
 Mask = NDArray[np.bool_]
+_FEW = 64  # Maximum number of stacks for which comparing all at once is faster than one resample at a time
+Noise = tuple[Floats, Floats]
+"""What timing leaves uncertain [S]: the band of latencies, ms, and the share of a cost (NaN = unknown)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -329,13 +332,6 @@ def near_objective(latency: Floats, cost: Floats, feasible: Mask, band: Floats, 
     width = np.maximum(band[:, None], band[gap.argmin(axis=0)])
     gap -= np.where(feasible.any(axis=0), gap.min(axis=0), 0.0)
     return np.asarray(feasible & (gap <= width + _TIE))
-
-
-_FEW = 64  # Maximum number of stacks for which comparing all at once is faster than one resample at a time
-
-
-Noise = tuple[Floats, Floats]
-"""What timing leaves uncertain [S]: the band of latencies, ms, and the share of a cost (NaN = unknown)."""
 
 
 def _noise(sample: JointSample, limits: Constraints) -> Noise:

@@ -19,6 +19,13 @@ MIN_DEPTHS = 3  # Different depths needed to detect departures from the line: tw
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+REQUIRED = ("series", "run_id", "candidates", "quality", "latency_ms", "cost")
+GAIN = ("gain_low", "gain_high")
+"""Optional: interval of the gain in quality over the next smaller K of the series."""
+NO_GAIN, MAY_BE_CHANCE = "no gain in quality", "the gain may be chance: its interval reaches 0"
+"""Why a step does not pay."""
+COMPONENTS = (("N-Recall4+", 10), ("RA-nWG", 10), ("N-Recall4+", 30), ("RA-nWG", 30))
+"""The measures and cutoffs whose mean is the paper's average performance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +146,6 @@ def _fitted(group: pl.DataFrame, jitter_ms: float) -> pl.DataFrame:
     ).with_columns((pl.col("latency_ms") - pl.col("expected_ms")).alias("over_ms"))
 
 
-REQUIRED = ("series", "run_id", "candidates", "quality", "latency_ms", "cost")
-GAIN = ("gain_low", "gain_high")
-"""Optional: interval of the gain in quality over the next smaller K of the series."""
-NO_GAIN, MAY_BE_CHANCE = "no gain in quality", "the gain may be chance: its interval reaches 0"
-"""Why a step does not pay."""
-
-
 def marginal(table: pl.DataFrame, *, quality: Axis = QUALITY) -> pl.DataFrame:
     """Return steps between consecutive K of every stack, and where they no longer pay.
 
@@ -204,7 +204,3 @@ def marginal(table: pl.DataFrame, *, quality: Axis = QUALITY) -> pl.DataFrame:
 
 def _rate(of: str, unit: float) -> pl.Expr:
     return pl.when(pl.col(of) > 0).then(pl.col("d_quality") / pl.col(of) * unit)
-
-
-COMPONENTS = (("N-Recall4+", 10), ("RA-nWG", 10), ("N-Recall4+", 30), ("RA-nWG", 30))
-"""The measures and cutoffs whose mean is the paper's average performance."""

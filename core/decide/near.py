@@ -30,6 +30,9 @@ _HALVINGS = 50
 _TRACE = 1e-9  # Share of a number that stands for 0, because nothing takes no time
 _NOISE = 0.1  # Share of a number within which two count as equal: limits that admit stacks, times, costs
 _DEARER = 10.0  # Largest factor by which a cost or a latency of the chosen stack is raised
+ROUNDED = 0.01  # Largest share of a value by which the limit that admits it is rounded
+_TURNS = 5
+_DIGITS = 17  # Significant digits that tell any two numbers apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +156,6 @@ def _changed(table: pl.DataFrame, change: tuple[int, Axis, float], rows: Mask, n
     alike[row] = True
     moved = np.where(alike, value, values * (value / values[row]) if values[row] else values)
     return table.with_columns(pl.Series(axis.column, np.where(rows, moved, values)))
-
-
-ROUNDED = 0.01  # Largest share of a value by which the limit that admits it is rounded
-_TURNS = 5
-_DIGITS = 17  # Significant digits that tell any two numbers apart
 
 
 @dataclass(frozen=True, slots=True)

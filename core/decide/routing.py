@@ -28,6 +28,8 @@ from core.stats.means import Of, mean_interval
 
 BY_CANDIDATE = ("input_tokens", "output_tokens", "cpu_ms", "gpu_ms")
 """Units that grow with the number of candidates."""
+Floats = NDArray[np.float64]
+TIE = 1e-9  # Qualities this close count as equal: the shallower depth is taken
 
 
 def replayed(final: pl.DataFrame, pool: pl.DataFrame, depth: int) -> pl.DataFrame:
@@ -107,10 +109,6 @@ def replayed_usage(usage: pl.DataFrame, depth: int, deep: int) -> pl.DataFrame:
     )
     basis = pl.when(reranked).then(pl.lit(str(Basis.MODELLED))).otherwise(pl.col("basis"))
     return usage.with_columns(amount.alias("amount"), basis.alias("basis"))
-
-
-Floats = NDArray[np.float64]
-TIE = 1e-9  # Qualities this close count as equal: the shallower depth is taken
 
 
 @dataclass(frozen=True, eq=False)

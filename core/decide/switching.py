@@ -33,6 +33,8 @@ _LEGS = {"embedder": _DENSE, "dim": _DENSE, "index": _DENSE, "index_params": _DE
     "bm25": _SPARSE,
 }
 """Keys that only one of the two searches has, with the modes that use it."""
+TOO_FEW = f"quality is known on too few queries, and it takes {CLUSTERS}"
+_UNKNOWN: tuple[Answer, str] = ("unknown", "not surely better, and what it saves is not known")
 
 
 def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] | None:
@@ -294,10 +296,6 @@ class Move:
     def once_usd(self) -> float | None:
         """The one-time cost."""
         return total(item.usd for item in self.items)
-
-
-TOO_FEW = f"quality is known on too few queries, and it takes {CLUSTERS}"
-_UNKNOWN: tuple[Answer, str] = ("unknown", "not surely better, and what it saves is not known")
 
 
 @dataclass(frozen=True, slots=True)

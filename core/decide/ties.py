@@ -29,6 +29,10 @@ DIGITS = 3  # Decimals of printed qualities: averages that print the same count 
 CHEAPER = 0.01  # Share of a cost within which another one counts as equal
 ROUNDING = 1e-9  # Differences below it come from the order of summation
 _PLACED = 4
+JITTER_MS = 75.0  # Differences below this are noise if nothing else is known (CLQ paper §3.2.2)
+SHARE = 0.95  # Percentile of the differences between passes that serves as jitter
+PROMPT = ("tokens_sent", "passages_sent")
+"""Columns with the size of a prompt, the most telling first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +137,6 @@ def units_of(counted: Mask, clusters: Labels | None) -> int:
     return int(counted.sum()) if clusters is None else len(np.unique(clusters[counted]))
 
 
-JITTER_MS = 75.0  # Differences below this are noise if nothing else is known (CLQ paper §3.2.2)
-SHARE = 0.95  # Percentile of the differences between passes that serves as jitter
-
-
 def pass_differences(timings: pl.DataFrame, percentile: str = "p50") -> pl.DataFrame:
     """Return the difference between the medians of two passes of a stack, for every pair.
 
@@ -167,10 +167,6 @@ def pass_differences(timings: pl.DataFrame, percentile: str = "p50") -> pl.DataF
 def jitter(differences: pl.Series) -> float | None:
     """Return the 95th percentile of differences between passes; ms. None if there are none."""
     return differences.quantile(SHARE, interpolation="linear")
-
-
-PROMPT = ("tokens_sent", "passages_sent")
-"""Columns with the size of a prompt, the most telling first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,13 @@ CLEAN, NONE = "", "none"
 _NAMED = ("run_id", "family", "stack", "rewrite", "perturb")
 SIBLINGS = pl.Schema(dict.fromkeys(_NAMED, pl.String))
 """Columns of `siblings`: stack is named without the rewrite; perturb is "noise 4", "" = unchanged."""
+Floats = NDArray[np.float64]
+_FIGURES = (
+    *("quality", "low", "high", "change", "change_low", "change_high"),
+    *("won", "won_low", "won_high", "overlap", "tau"),
+)
+EFFECTS = pl.Schema([*SIBLINGS.items(), ("n", pl.Int32), *((name, pl.Float64) for name in _FIGURES)])
+"""Columns of `effects`."""
 
 
 class Kin(NamedTuple):
@@ -73,15 +80,6 @@ def perturbed_runs(runs: pl.DataFrame) -> pl.DataFrame:
     """Return the runs on perturbed queries, with their spec (JSON)."""
     maybe = runs.filter(pl.col("spec").str.contains('"perturb"', literal=True))  # 50 times as fast as parsing
     return maybe.filter(pl.col("spec").str.json_path_match("$.perturb").is_not_null())
-
-
-Floats = NDArray[np.float64]
-_FIGURES = (
-    *("quality", "low", "high", "change", "change_low", "change_high"),
-    *("won", "won_low", "won_high", "overlap", "tau"),
-)
-EFFECTS = pl.Schema([*SIBLINGS.items(), ("n", pl.Int32), *((name, pl.Float64) for name in _FIGURES)])
-"""Columns of `effects`."""
 
 
 def effects(

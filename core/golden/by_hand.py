@@ -45,6 +45,16 @@ SAMPLINGS: Mapping[Sampling, str] = {
 BETWEEN = "between two stacks"
 """Sampling of a queue whose grades decide between two stacks: drawn by `core.analysis.deciding`."""
 OF_FIVE = 5  # Passages that are ordered at once
+SCORER, SCALE = "correctness", "1-5"
+"""Name and scale of a person's grades of answers among the scores."""
+CORRECTNESS = {
+    5: "correct: all that is asked, nothing wrong",
+    4: "mostly correct: little is missing or wrong",
+    3: "partly correct: about half of it",
+    2: "mostly wrong: little of it is right",
+    1: "wrong: or no answer",
+}
+"""Meaning of each grade of an answer."""
 
 
 def draw(pool: pl.DataFrame, sampling: Sampling, n: int, seed: str) -> list[tuple[str, str]]:
@@ -248,18 +258,6 @@ def settled(
         if rows.height
     }
     return Batch(golden_sets=(golden,), frames=frames)
-
-
-SCORER, SCALE = "correctness", "1-5"
-"""Name and scale of a person's grades of answers among the scores."""
-CORRECTNESS = {
-    5: "correct: all that is asked, nothing wrong",
-    4: "mostly correct: little is missing or wrong",
-    3: "partly correct: about half of it",
-    2: "mostly wrong: little of it is right",
-    1: "wrong: or no answer",
-}
-"""Meaning of each grade of an answer."""
 
 
 def named(answers: pl.DataFrame) -> pl.DataFrame:

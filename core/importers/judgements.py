@@ -49,6 +49,13 @@ GRADE_MAPPINGS: Mapping[str, Mapping[int, int]] = {
 }
 _BY_HIGHEST = {1: "binary", 2: "0-2", 3: "0-3", 4: "0-4"}
 _PAIR = re.compile(r"\s*(-?\d+)\s*(?:→|->|=)\s*([1-5])\s*")
+VALUE = pl.Schema({"query_id": pl.String(), "signal": pl.String(), "value": pl.Float64()})
+_CORRECTNESS = (
+    r"answer_?correctness", r"correctness.*", r"factual_?correctness.*", r"(nv_?|answer_?)accuracy",
+    r"sem_?score", r"g_?eval", r"(answer_|semantic_)similarity", r"exact_?match", r"f1", r"rouge.*",
+    r"meteor", r"bleu.*",
+)  # fmt: skip
+"""Measures that compare an answer with a reference, the closest to correctness first."""
 
 
 def said_by_name(file: str) -> str | None:
@@ -194,15 +201,6 @@ def _by_values(values: set[int], where: str, from_zero: bool) -> tuple[str, str]
 def _advice(values: set[int]) -> str:
     example = ", ".join(f"{value}→{min(5, place)}" for place, value in enumerate(sorted(values)[:9], 1))
     return f"Choose one of {', '.join(GRADE_MAPPINGS)}, or write your own, for example: {example}."
-
-
-VALUE = pl.Schema({"query_id": pl.String(), "signal": pl.String(), "value": pl.Float64()})
-_CORRECTNESS = (
-    r"answer_?correctness", r"correctness.*", r"factual_?correctness.*", r"(nv_?|answer_?)accuracy",
-    r"sem_?score", r"g_?eval", r"(answer_|semantic_)similarity", r"exact_?match", r"f1", r"rouge.*",
-    r"meteor", r"bleu.*",
-)  # fmt: skip
-"""Measures that compare an answer with a reference, the closest to correctness first."""
 
 
 def grade_measure(names: list[str], wanted: str | None) -> str | None:

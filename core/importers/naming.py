@@ -94,6 +94,16 @@ OF_ANSWERS = (
 )  # fmt: skip
 """Scores of answers and of their sources, as RAGAS, DeepEval and TruLens name them: shares for
 which more is better."""
+_ROLE_OF = {alias: role for role, names in NAMES.items() for alias in names}
+_SPELT = {alias.replace("_", ""): alias for alias in reversed(_ROLE_OF)}
+WHOLE_AXES = frozenset({"dim", "candidates"})
+AXES = frozenset({"mode", "sparse", "embedder", "index", "reranker"}) | WHOLE_AXES
+PARAMETERS = frozenset({
+    "chunk_size", "chunk_overlap", "overlap", "top_k", "topk", "k", "alpha", "beta", "threshold", "n_results",
+    "ef", "ef_search", "ef_construction", "m", "nprobe", "nlist", "temperature", "weight", "bm25_weight",
+    "dense_weight", "window", "window_size", "k1", "b", "fetch_k", "depth", "dim", "candidates",
+})  # fmt: skip
+"""Names of numeric settings of a stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,18 +347,7 @@ ROLES: Mapping[str, Role] = {
     "n": Role("Number of queries", "n_queries", "num_q", "num_queries", "number_of_queries",
               "queries", "questions"),
 }  # fmt: skip
-_ROLE_OF = {alias: role for role, names in NAMES.items() for alias in names}
 _ROLE_OF |= {alias: name for name, role in ROLES.items() for alias in (name, *role.aliases)}
-_SPELT = {alias.replace("_", ""): alias for alias in reversed(_ROLE_OF)}
-WHOLE_AXES = frozenset({"dim", "candidates"})
-AXES = frozenset({"mode", "sparse", "embedder", "index", "reranker"}) | WHOLE_AXES
-
-PARAMETERS = frozenset({
-    "chunk_size", "chunk_overlap", "overlap", "top_k", "topk", "k", "alpha", "beta", "threshold", "n_results",
-    "ef", "ef_search", "ef_construction", "m", "nprobe", "nlist", "temperature", "weight", "bm25_weight",
-    "dense_weight", "window", "window_size", "k1", "b", "fetch_k", "depth", "dim", "candidates",
-})  # fmt: skip
-"""Names of numeric settings of a stack."""
 
 
 def roles_by(

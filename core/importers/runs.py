@@ -35,6 +35,16 @@ _ID_CHARACTERS, _HASH_DIGITS = 60, 8
 _PLAIN = re.compile(r"(?![.-])[\w.-]+( [\w.-]+)*(?<![.-])")
 _DERIVED = re.compile(rf"[\w.-]+~[0-9a-f]{{{_HASH_DIGITS}}}")
 _GENERIC = {"corpus", "queries", "qrels", "test", "train", "dev", "run", "results", "data", "upload", ""}
+MEASURES: Mapping[str, str] = {
+    "ndcg": "nDCG", "map": "AP", "ap": "AP", "mrr": "RR", "rr": "RR", "recall": "R", "r": "R",
+    "precision": "P", "p": "P", "hit_rate": "Success", "success": "Success",
+}  # fmt: skip
+"""Name of a classical measure in tools → the product's name; the definitions are the tools'."""
+_OF_TREC_EVAL = re.compile(
+    r"(?P<name>ndcg|map|recip_rank|mrr|recall|P|success)(?:_cut)?(?:[_@.](?P<k>[1-9]\d{0,5}))?", re.IGNORECASE
+)
+_OF_IR_MEASURES = re.compile(r"(?P<name>[A-Za-z]+)(?P<params>\([^()]*\))?(?:@(?P<k>[1-9]\d{0,5}))?")
+ONE_ANSWER = 1  # Cutoff of measures of answers: each question has one answer
 
 
 def slug(text: str, fallback: str = "imported") -> str:
@@ -148,17 +158,6 @@ def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
     return Import(frames={"rankings": members}, notes=done.notes, left_out=left, held=(done.spool,))
 
 
-MEASURES: Mapping[str, str] = {
-    "ndcg": "nDCG", "map": "AP", "ap": "AP", "mrr": "RR", "rr": "RR", "recall": "R", "r": "R",
-    "precision": "P", "p": "P", "hit_rate": "Success", "success": "Success",
-}  # fmt: skip
-"""Name of a classical measure in tools → the product's name; the definitions are the tools'."""
-_OF_TREC_EVAL = re.compile(
-    r"(?P<name>ndcg|map|recip_rank|mrr|recall|P|success)(?:_cut)?(?:[_@.](?P<k>[1-9]\d{0,5}))?", re.IGNORECASE
-)
-_OF_IR_MEASURES = re.compile(r"(?P<name>[A-Za-z]+)(?P<params>\([^()]*\))?(?:@(?P<k>[1-9]\d{0,5}))?")
-
-
 def of_tool(measure: str) -> tuple[str, int | None]:
     """Parse name and cutoff of a measure of trec_eval or ir_measures: ``P_10``, ``AP(rel=2)``."""
     known = _OF_TREC_EVAL.fullmatch(measure) or _OF_IR_MEASURES.fullmatch(measure)
@@ -167,9 +166,6 @@ def of_tool(measure: str) -> tuple[str, int | None]:
     name = known["name"].lower().replace("recip_rank", "mrr")
     params = known.groupdict().get("params") or ""
     return MEASURES.get(name, shown(known["name"])) + shown(params), int(known["k"]) if known["k"] else None
-
-
-ONE_ANSWER = 1  # Cutoff of measures of answers: each question has one answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,8 @@ from core.jobs import process
 from core.records import now
 
 _EVERY_S = 0.25  # Minimum seconds between two writes of the file during a stage
+STATUS = "status.json"
+_BEGUN, _PRINTED, _SEEN, _KEPT = "job.json", "printed.txt", "seen", 20
 
 
 class State(StrEnum):
@@ -190,10 +192,6 @@ class Tracker(Generic[S]):
             if count:
                 known.append(units * seconds / count)
         return round(sum(known), 1) if known else None
-
-
-STATUS = "status.json"
-_BEGUN, _PRINTED, _SEEN, _KEPT = "job.json", "printed.txt", "seen", 20
 
 
 @dataclass(frozen=True, slots=True)

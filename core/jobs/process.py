@@ -30,6 +30,9 @@ _PROGRAM = ("-m", __name__.partition(".")[0])  # our own, whatever its name wher
 _OURS = b"\0" + "\0".join(_PROGRAM).encode() + b"\0"
 _PRINTED = 2_000
 _children: dict[int, subprocess.Popen[bytes]] = {}
+Others = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""Runs a task for every block, and returns its results in the order of the blocks."""
+_EVERY_S = 0.2
 
 
 def start(arguments: Sequence[str], printed: Path, environ: Mapping[str, str] | None = None) -> int:
@@ -116,8 +119,6 @@ def spread(
     return gather(map(task, blocks))
 
 
-Others = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""Runs a task for every block, and returns its results in the order of the blocks."""
 _others: list[Others] = []
 
 
@@ -141,9 +142,6 @@ def _end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-_EVERY_S = 0.2
 
 
 class Stopped(Exception):  # noqa: N818 - it is no error

@@ -42,6 +42,7 @@ COVERAGE = 0.5  # The usual coverage
 _ROUNDING = 1e-9
 _PLACE = ("query_id", "source", "start_char", "end_char")
 _KEY = ("golden_set_id", "query_id", "passage_id")
+_SPAN = ("golden_set_id", "query_id", "source", "start_char", "end_char")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +127,6 @@ def _met(spans: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
     met = chunks[np.repeat(first, counts) + offsets]
     places = met.select("passage_id", chunk_start="start_char", chunk_end="end_char")
     return spans[rows].drop("code").with_columns(places)
-
-
-_SPAN = ("golden_set_id", "query_id", "source", "start_char", "end_char")
 
 
 def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -21,6 +21,7 @@ else:  # not needed for stored results
     faiss = later("faiss")
 
 PACKAGES = ("bm25s", "faiss-cpu", "numpy", "polars", "PyStemmer", "wordllama")
+_EVERY_S = 5.0
 
 
 def describe(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
@@ -78,9 +79,6 @@ def threads(count: int) -> Iterator[None]:
         yield
     finally:
         faiss.omp_set_num_threads(before)
-
-
-_EVERY_S = 5.0
 
 
 class Collector:

@@ -28,6 +28,7 @@ from core.tables import schema
 EXPORTED = DATA / "exported"
 _LEAST_PYTHON = re.compile(r">=\s*(\d+\.\d+)")
 COMPARED = schema("query_id same:bool first_difference:int64 stored exported")
+_EQUAL = 1e-6  # Relative difference of scores that are equal but for rounding
 
 
 def ship(spec: JsonMap, kind: str, corpus: Corpus, folder: Path, about: JsonMap) -> None:
@@ -201,9 +202,6 @@ def compare(
     finally:
         worker.close()
     return pl.DataFrame(rows, schema=COMPARED, orient="row")
-
-
-_EQUAL = 1e-6  # Relative difference of scores that are equal but for rounding
 
 
 def _tied(one: float | None, other: float | None) -> bool:

@@ -22,6 +22,13 @@ KINDS = (*ADAPTERS, ENGINE)
 _ANALYZERS = (
     "english french german spanish italian portuguese dutch swedish norwegian danish finnish russian turkish"
 )
+FLAT = "flat"
+"""The index that searches every vector."""
+_DENSE = {"embedder": "wordllama", "index": FLAT}
+_WRITTEN = {"name", "mode", "sparse", "bm25", "dim", "fusion", "candidates", "chunks_sent", *_DENSE}
+"""Axes that adapters carry out, or mention; a new axis counts as missing until one does so."""
+_NOTHING: tuple[object, ...] = (None, "", "none", "cosine", {})
+"""Values of other axes that leave a ranking as it is."""
 
 
 def missing(spec: JsonMap, kind: str) -> list[str]:
@@ -44,15 +51,6 @@ def missing(spec: JsonMap, kind: str) -> list[str]:
     if kind == ENGINE and language_of(spec) not in _ANALYZERS.split():
         parts.append(f"an analyzer for {language_of(spec)}")
     return parts
-
-
-FLAT = "flat"
-"""The index that searches every vector."""
-_DENSE = {"embedder": "wordllama", "index": FLAT}
-_WRITTEN = {"name", "mode", "sparse", "bm25", "dim", "fusion", "candidates", "chunks_sent", *_DENSE}
-"""Axes that adapters carry out, or mention; a new axis counts as missing until one does so."""
-_NOTHING: tuple[object, ...] = (None, "", "none", "cosine", {})
-"""Values of other axes that leave a ranking as it is."""
 
 
 def _said(spec: JsonMap, part: str) -> str:

@@ -29,6 +29,10 @@ PRICE_FRAME = schema(
     "confirmed:bool note"
 )
 """Columns of `PriceBook.frame`."""
+MOST_CHANGES = 100  # Prices that one text may change: a link may come from anyone
+_CHANGE = re.compile(
+    r"(?P<name>[^\n]{1,200})[:=](?P<amount>-?[0-9]{1,12}(\.[0-9]{1,15})?(e[+-]?[0-9]{1,2})?)", re.I | re.A
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +67,6 @@ class Price:
     def since(self) -> date:
         """The day that it is in force from; the earliest date if that is unknown."""
         return self.valid_from or date.min
-
-
-MOST_CHANGES = 100  # Prices that one text may change: a link may come from anyone
-_CHANGE = re.compile(
-    r"(?P<name>[^\n]{1,200})[:=](?P<amount>-?[0-9]{1,12}(\.[0-9]{1,15})?(e[+-]?[0-9]{1,2})?)", re.I | re.A
-)
 
 
 @dataclass(frozen=True)

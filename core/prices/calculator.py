@@ -35,6 +35,30 @@ INDEX_KINDS: Mapping[str, tuple[int, bool]] = {
 _MIB_PER_GIB = 1024
 _BYTES_PER_LINK = 4
 _BYTES_BESIDE_LINKS = 12  # Bytes for the position of a vector's links, and its level
+NO_INDEX = "none"  # Stands for a corpus without a dense index
+_NOT_SPREAD = "it is paid by the month, and there is no query to spread it over"
+_MODEL = "As a price book names it; none: not part of the stack, or run on a machine of your own."
+_BILLED = (
+    "Query + chunk + metadata, as the reranker bills it. A reranker billed by search unit counts up to 100 "
+    "candidates as one, and a longer candidate once per started 500 tokens."
+)
+_BYTES = "Bytes of vectors (4 per number in float32, 1 as int8) and links of the graph (M = 32)"
+_BILL = schema(
+    "stage item unit units_per_query:float usd_per_query:float reason usd_per_1k:float usd_per_month:float"
+)
+RANGE = 0.25  # Share by which an input is changed, downwards and upwards, unless another is stated
+STAGE_INPUTS: Mapping[str, tuple[str, ...]] = {
+    "embed": ("query_tokens",),
+    "rerank": ("candidates", "tokens_per_candidate"),
+    "generate-input": ("chunks_sent", "tokens_per_chunk", "prompt_tokens"),
+    "generate-output": ("output_tokens",),
+    "machine": ("cpu_ms",),
+    "gpu": ("gpu_ms",),
+    "embed-corpus": ("passages", "tokens_per_passage", "spread_queries"),
+    "index": ("passages", "dim", "copies"),
+    "storage": ("passages", "dim", "partitions", "least_mib"),
+}
+"""Amounts that a stage of the bill depends on, by their field of `CostInputs`."""
 
 
 def search_units(documents: float, tokens_per_document: float = 0) -> float:
@@ -59,22 +83,10 @@ def index_bytes(kind: str, *, vectors: float, dim: float, links: float = LINKS) 
     return vectors * (width * dim + linked)
 
 
-NO_INDEX = "none"  # Stands for a corpus without a dense index
-_NOT_SPREAD = "it is paid by the month, and there is no query to spread it over"
-
-
 def _amount(
     key: str, word: str, about: str, needs: str = "", *, flag: str = "", whole: bool = False
 ) -> Choice:
     return Choice(key, word, about, low=0, flag=flag, whole=whole, needs=needs)
-
-
-_MODEL = "As a price book names it; none: not part of the stack, or run on a machine of your own."
-_BILLED = (
-    "Query + chunk + metadata, as the reranker bills it. A reranker billed by search unit counts up to 100 "
-    "candidates as one, and a longer candidate once per started 500 tokens."
-)
-_BYTES = "Bytes of vectors (4 per number in float32, 1 as int8) and links of the graph (M = 32)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,11 +235,6 @@ class CostBreakdown:
         return pl.DataFrame(rows, schema=_BILL, orient="row")
 
 
-_BILL = schema(
-    "stage item unit units_per_query:float usd_per_query:float reason usd_per_1k:float usd_per_month:float"
-)
-
-
 def _sum(amounts: Iterable[float | None]) -> float | None:
     """Return the sum of amounts, or None if one is unknown."""
     every = list(amounts)
@@ -312,21 +319,6 @@ def _check(inputs: CostInputs) -> None:
         value = getattr(inputs, name)
         if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
             raise InputError(f"{name} = {value} is not an amount.", do="Give a number of 0 or more.")
-
-
-RANGE = 0.25  # Share by which an input is changed, downwards and upwards, unless another is stated
-STAGE_INPUTS: Mapping[str, tuple[str, ...]] = {
-    "embed": ("query_tokens",),
-    "rerank": ("candidates", "tokens_per_candidate"),
-    "generate-input": ("chunks_sent", "tokens_per_chunk", "prompt_tokens"),
-    "generate-output": ("output_tokens",),
-    "machine": ("cpu_ms",),
-    "gpu": ("gpu_ms",),
-    "embed-corpus": ("passages", "tokens_per_passage", "spread_queries"),
-    "index": ("passages", "dim", "copies"),
-    "storage": ("passages", "dim", "partitions", "least_mib"),
-}
-"""Amounts that a stage of the bill depends on, by their field of `CostInputs`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,10 @@ _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "confirmed": bool,
 }
 _OPTIONAL: Mapping[str, type | tuple[type, ...]] = {"valid_from": date, "note": str, "provider": str}
+_NOT_GIVEN = (None, "")
+OLD_AFTER_DAYS = 90  # Age in days from which a price should be looked up again
+FINDINGS = schema("book problem item unit detail")
+"""Columns of `check_book`."""
 
 
 @dataclass(slots=True)
@@ -214,9 +218,6 @@ def _check_unique(book: str, prices: Iterable[Price]) -> None:
         seen.add(key)
 
 
-_NOT_GIVEN = (None, "")
-
-
 def write_book(
     folder: Path, name: str, prices: Sequence[Price], *, extends: str | None = None, replace: bool = False
 ) -> Path:
@@ -265,12 +266,6 @@ def as_toml(name: str, prices: Sequence[Price], extends: str | None = None) -> s
 
 def _lines(values: Mapping[str, object]) -> str:
     return "".join(f"{key} = {toml(value)}\n" for key, value in values.items() if value not in _NOT_GIVEN)
-
-
-OLD_AFTER_DAYS = 90  # Age in days from which a price should be looked up again
-
-FINDINGS = schema("book problem item unit detail")
-"""Columns of `check_book`."""
 
 
 @dataclass(frozen=True, slots=True)

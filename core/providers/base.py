@@ -20,6 +20,7 @@ W = TypeVar("W")
 LOCAL_ITEM = "local-cpu"  # Name of this machine's processor time in price books
 SENTENCE_TRANSFORMERS = "sentence-transformers"
 CHECK = "Check its name, or set path to a folder with its files."
+TOO_MUCH = ("too large", "timeout")  # Kinds of errors that half the input may avoid
 
 
 class Purpose(StrEnum):
@@ -89,9 +90,6 @@ def believable(amounts: Iterable[Amount]) -> tuple[Amount, ...]:
         else amount
         for amount in amounts
     )
-
-
-TOO_MUCH = ("too large", "timeout")  # Kinds of errors that half the input may avoid
 
 
 class Meter(Protocol):

@@ -26,6 +26,13 @@ ESTIMATE = "estimate"
 BYTES_PER_TOKEN = 4
 VOCABULARIES = ("o200k_base", "cl100k_base", "voyage3_base")
 UNCHECKED = ("voyage3_base",)  # Vocabularies whose counts were not compared with the vendor's own
+_SHA256 = {
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+}
+"""Digests of tiktoken's files; it downloads again what differs."""
+_ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # its digest names the file
+_CACHES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +94,6 @@ def encoding_of(name: str) -> Any:  # noqa: ANN401 - the packages have no types 
         import bpe_openai  # noqa: PLC0415 - half a second to load, needed only here
 
         return bpe_openai.get_encoding(name)
-
-
-_SHA256 = {
-    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
-    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-}
-"""Digests of tiktoken's files; it downloads again what differs."""
-_ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # its digest names the file
-_CACHES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 
 def _in_cache(name: str) -> bool:

@@ -21,6 +21,10 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 _LEADING = re.compile(rf"^(?:\s*{CITED.pattern})+")
 _CITING = re.compile(rf"\s*{CITED.pattern}")
 _WORD = re.compile(r"\w")
+KINDS = {
+    "answer": pl.Int64(), "place": pl.Int32(), "text": pl.String(), "cited": pl.List(pl.Int32()),
+    "source": pl.Int32(), "similarity": pl.Float64(),
+}  # fmt: skip
 
 
 class Statement(NamedTuple):
@@ -52,12 +56,6 @@ def statements(answer: str, language: str = "en") -> list[Statement]:
         if _WORD.search(text):
             sentences.append(Statement(text, cited(rest)))
     return sentences
-
-
-KINDS = {
-    "answer": pl.Int64(), "place": pl.Int32(), "text": pl.String(), "cited": pl.List(pl.Int32()),
-    "source": pl.Int32(), "similarity": pl.Float64(),
-}  # fmt: skip
 
 
 def attribute(answers: Sequence[str], sent: Sequence[Sequence[str]], embed: Embed) -> pl.DataFrame:

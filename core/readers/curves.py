@@ -27,6 +27,15 @@ CURVE = ("run_id", "reader", "prompt", "temperature")  # The key of a curve
 POINT = (*CURVE, "mode", "k")  # The key of a point of a curve
 
 _BASE = "closed_book"
+_WHO = CURVE[1:]
+_MEAN = (pl.col("value").alias("mean"), pl.col("low").alias("mean_low"), pl.col("high").alias("mean_high"))
+FIGURES = schema(
+    "k_star:int32 best:float rss:float rss_fewer:float rss_more:float rss_reason rsc:float "
+    "rsc_before_stop:float k_last:int32 k_last_before_stop:int32 start_k:int32 shape wanted"
+)
+"""The figures that `depths` computes for a curve: the fields of `Depth`, wanted as text."""
+BINARY = frozenset({"exact_match", "substring"})
+"""Scorers whose mean is the share of correct answers at any threshold."""
 
 
 def by_query(scores: pl.DataFrame, scorer: str) -> pl.DataFrame:
@@ -137,10 +146,6 @@ def stack_differences(
     return told
 
 
-_WHO = CURVE[1:]
-_MEAN = (pl.col("value").alias("mean"), pl.col("low").alias("mean_low"), pl.col("high").alias("mean_high"))
-
-
 def _less(own: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     """Subtract another run's rows of `by_query`, if both have the reader, question and k."""
     on = [*_WHO, "k", "query_id"]
@@ -211,13 +216,6 @@ def _means(rows: pl.DataFrame, *, of: Of, alike: Alike) -> pl.DataFrame:
     )
 
 
-FIGURES = schema(
-    "k_star:int32 best:float rss:float rss_fewer:float rss_more:float rss_reason rsc:float "
-    "rsc_before_stop:float k_last:int32 k_last_before_stop:int32 start_k:int32 shape wanted"
-)
-"""The figures that `depths` computes for a curve: the fields of `Depth`, wanted as text."""
-
-
 def depths(
     curve_points: pl.DataFrame, *, delta: int = DELTA, epsilon: float = EPSILON, plateau: float = PLATEAU
 ) -> pl.DataFrame:
@@ -283,10 +281,6 @@ def slices(
         .select("run_id", "query_id", "k", (pl.col("hits").fill_null(0) >= least).alias("with_gold"))
         .sort("run_id", "query_id", "k")
     )
-
-
-BINARY = frozenset({"exact_match", "substring"})
-"""Scorers whose mean is the share of correct answers at any threshold."""
 
 
 def correct(scores: pl.DataFrame, scorer: str, threshold: float, alike: Alike = singly) -> pl.DataFrame:

@@ -32,6 +32,15 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _WORDS = re.compile(r"[^\W_]+")
 CITED = re.compile(r"\[(\d{1,4}(?:\s*[-–,;]\s*\d{1,4})*)\]")
+OF_IDEAL = {"ideal_f1": "f1", "ideal_rougeL": "rougeL"}
+"""Scorers against the same reader's answer from all gold passages, by how they compare."""
+CITING = ("citation_precision", "citation_recall")  # Scorers of the passages cited in an answer
+ABSTAINING: Mapping[str, tuple[bool, ...]] = {
+    "right_refusal": (False,),
+    "no_wrong_refusal": (True,),
+    "abstention": (False, True),
+}
+"""Scorers of whether an answer refuses, by the questions that they apply to: without an answer, with one."""
 
 
 @lru_cache(maxsize=65536)
@@ -94,17 +103,6 @@ SCORERS: Mapping[str, Callable[[str, str], float]] = {
     "rougeL": _rouge_l,
 }
 """Scorers of an answer and one gold answer, 0..1."""
-OF_IDEAL = {"ideal_f1": "f1", "ideal_rougeL": "rougeL"}
-"""Scorers against the same reader's answer from all gold passages, by how they compare."""
-CITING = ("citation_precision", "citation_recall")  # Scorers of the passages cited in an answer
-
-
-ABSTAINING: Mapping[str, tuple[bool, ...]] = {
-    "right_refusal": (False,),
-    "no_wrong_refusal": (True,),
-    "abstention": (False, True),
-}
-"""Scorers of whether an answer refuses, by the questions that they apply to: without an answer, with one."""
 
 
 def score(scorer: str, answer: str, golds: Sequence[str]) -> float:

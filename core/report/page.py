@@ -43,6 +43,7 @@ VERSION = 1
 """Version of the JSON described in `page.schema.json`: increases if a field changes meaning or is removed."""
 _IN_NOTEBOOK = 30  # Maximum rows of a table in a notebook; its frame has all rows
 ROWS = 300  # Maximum rows of a table in HTML and Markdown; JSON and CSV have all rows
+_WHOLE = 1e5  # From here on six significant digits include no decimals
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,6 @@ def _number(value: float, digits: int) -> str:
     return f"{value:,.{digits}f}".replace("-", text.MINUS)
 
 
-_WHOLE = 1e5  # From here on six significant digits include no decimals
 _NUMBERS: Mapping[str, Callable[[float, int], str]] = {
     "score": lambda value, _: text.score(value),
     "signed": lambda value, digits: text.signed(value, lambda size: _number(size, digits)),

@@ -36,6 +36,13 @@ KINDS: tuple[Kind, ...] = ("spearman", "pearson", "kendall-b", "kendall-c")
 RESAMPLES = 500
 CELLS = 400_000
 """Cells of a contingency table up to which an interval is computed; beyond it resampling costs too much."""
+FOLDS = 5
+AGREEMENT = pl.Schema(
+    {"query_id": pl.String, "shared": pl.Int32, **dict.fromkeys(("overlap", "tau", "rbo"), pl.Float64)}
+)
+"""Columns of `agreement`."""
+_PERSISTENCE = 0.9  # Chance of continuing to the next rank, in rank-biased overlap
+_BLOCK = 2_000_000  # pairs of ranks compared at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +181,6 @@ class BestAlpha:
     chosen: tuple[float, ...]  # the alpha chosen in each fold
 
 
-FOLDS = 5
-
-
 def best_alpha(
     measures: ArrayLike,
     alphas: Sequence[float],
@@ -227,12 +231,6 @@ def best_alpha(
     )
 
 
-AGREEMENT = pl.Schema(
-    {"query_id": pl.String, "shared": pl.Int32, **dict.fromkeys(("overlap", "tau", "rbo"), pl.Float64)}
-)
-"""Columns of `agreement`."""
-
-
 def agreement(first: pl.DataFrame, second: pl.DataFrame, k: int) -> pl.DataFrame:
     """Compare the Top-K of two stacks, query by query.
 
@@ -278,9 +276,6 @@ def agreement(first: pl.DataFrame, second: pl.DataFrame, k: int) -> pl.DataFrame
     )
 
 
-_PERSISTENCE = 0.9  # Chance of continuing to the next rank, in rank-biased overlap
-
-
 def _rbo_weights(k: int) -> dict[int, float]:
     """Return what a shared passage adds to the extrapolated rank-biased overlap, by the deeper of its ranks.
 
@@ -290,9 +285,6 @@ def _rbo_weights(k: int) -> dict[int, float]:
     p = _PERSISTENCE
     at_depth = [(1 - p) * p ** (depth - 1) / depth for depth in range(1, k + 1)]
     return {rank: sum(at_depth[rank - 1 :]) + p**k / k for rank in range(1, k + 1)}
-
-
-_BLOCK = 2_000_000  # pairs of ranks compared at a time
 
 
 def _taus(lists: list[list[int]], k: int) -> Floats:

@@ -40,6 +40,9 @@ CLUSTERS = 8
 
 Alike = Callable[[Sequence[str]], Labels | None]
 """A function that numbers the groups of queries; it returns None if each query is by itself."""
+SEED = 20251112  # Default seed of every resampling here, shown to people beside the intervals
+_BLOCK = 1024  # rows per matrix product; bounds the memory of one product to about 16 MB
+_TIE = 1e-12
 
 
 def singly(query_ids: Sequence[str]) -> Labels | None:  # noqa: ARG001 - as every `Alike`
@@ -197,12 +200,6 @@ def _table(values: ArrayLike) -> Floats:
     if table.ndim != 2 or not table.shape[1]:
         raise InputError(f"Figures of shape {table.shape} hold no query.", do="Give [stacks, queries].")
     return table
-
-
-SEED = 20251112  # Default seed of every resampling here, shown to people beside the intervals
-
-_BLOCK = 1024  # rows per matrix product; bounds the memory of one product to about 16 MB
-_TIE = 1e-12
 
 
 def resample_weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED) -> NDArray[np.float64]:

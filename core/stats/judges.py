@@ -25,6 +25,13 @@ Weights = Literal["none", "quadratic"]
 Level = Literal["nominal", "ordinal", "interval"]
 GRADES = 5
 RESAMPLES = 2000
+Policy = Literal["latest", "majority", "mean"]
+_N, _SUM = pl.len().cast(pl.Int64), pl.col("grade").cast(pl.Int64).sum()
+_TAKEN: Mapping[Policy, pl.Expr] = {
+    "latest": pl.col("grade").last(),
+    "majority": pl.col("grade").mode().min(),
+    "mean": -((_N - 2 * _SUM) // (2 * _N)),  # in whole numbers, so that a half is a half: ceil(mean - 1/2)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +86,6 @@ def coincidences(grades: NDArray[np.int64], query: NDArray[np.int64], *, once: b
     share = (judges - 1) * judges if once else judges - 1
     np.add.at(counts, query[several], pairs / share[:, None, None])
     return counts
-
-
-Policy = Literal["latest", "majority", "mean"]
-_N, _SUM = pl.len().cast(pl.Int64), pl.col("grade").cast(pl.Int64).sum()
-_TAKEN: Mapping[Policy, pl.Expr] = {
-    "latest": pl.col("grade").last(),
-    "majority": pl.col("grade").mode().min(),
-    "mean": -((_N - 2 * _SUM) // (2 * _N)),  # in whole numbers, so that a half is a half: ceil(mean - 1/2)
-}
 
 
 def put_together(rows: pl.DataFrame, policy: Policy) -> pl.DataFrame:

@@ -50,6 +50,13 @@ PERMUTATIONS = 10_000
 _DRAWN = 2500  # swaps per matrix product; bounds its memory
 _SLACK = 1e-9  # rounding error between sums of the same numbers in another order
 _Z = float(ndtri(1 - ALPHA / 2) + ndtri(POWER))
+PILOT = 0.8
+"""Level of a pilot's limits for further questions: each end holds in nine of ten pilots."""
+Test = Literal["randomisation", "paired t", "Wilcoxon"]
+TESTS: tuple[Test, ...] = ("randomisation", "paired t", "Wilcoxon")
+Correction = Literal["Holm", "Benjamini–Hochberg"]
+_BLOCK = 512  # pairs at a time; bounds the memory of their resamples
+_DIGITS = 12
 
 
 def detectable(sd: ArrayLike, n: ArrayLike) -> Floats:
@@ -63,10 +70,6 @@ def queries_needed(sd: ArrayLike, difference: ArrayLike) -> Floats:
     """Return how many queries detect a difference with `POWER` at the level `ALPHA`; NaN for 0."""
     ratio = quotient(np.asarray(sd, dtype=np.float64), np.abs(np.asarray(difference, dtype=np.float64)))
     return np.ceil((_Z * ratio) ** 2)
-
-
-PILOT = 0.8
-"""Level of a pilot's limits for further questions: each end holds in nine of ten pilots."""
 
 
 def spread_limits(sd: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
@@ -173,16 +176,10 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     return adjusted
 
 
-Test = Literal["randomisation", "paired t", "Wilcoxon"]
-TESTS: tuple[Test, ...] = ("randomisation", "paired t", "Wilcoxon")
-Correction = Literal["Holm", "Benjamini–Hochberg"]
 CORRECTIONS: Mapping[Correction, Callable[[ArrayLike], Floats]] = {
     "Holm": holm,
     "Benjamini–Hochberg": benjamini_hochberg,
 }
-
-_BLOCK = 512  # pairs at a time; bounds the memory of their resamples
-_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

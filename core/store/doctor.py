@@ -21,42 +21,6 @@ from core.store.store import Store
 from core.store.writer import passed_over, unfinished, unused
 from core.tables import TABLES
 
-
-class Level(StrEnum):
-    """How serious a finding is."""
-
-    DAMAGE = "damage"  # results cannot be trusted or read
-    MISSING = "missing"  # the store is whole, but something that a page could show is not there
-    NOTE = "note"  # nothing to worry about
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing worth telling, in plain text."""
-
-    level: Level
-    found: str
-    do: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Findings of an examination, with counts of the store."""
-
-    path: Path  # the store's folder
-    revision: int | None  # the revision examined; None if no catalogue can be read
-    schema: int | None  # number of the catalogue's last migration; None if no catalogue can be read
-    newest_schema: int  # the number that this release writes
-    # Records by kind (counting deleted ones, and those hidden by a deletion, separately) and rows by table
-    counts: Mapping[str, int]
-    findings: tuple[Finding, ...]  # worst first
-
-    @property
-    def sound(self) -> bool:
-        """Whether nothing is damaged."""
-        return all(finding.level is not Level.DAMAGE for finding in self.findings)
-
-
 _STANDS = {"": THERE, " (removed)": DELETED, " (hidden)": ~THERE & ~DELETED}
 _ROWS = """
 SELECT table_name, sum(rows)::BIGINT FROM parts WHERE NOT ends_with(table_name, '.codes') GROUP BY 1
@@ -98,6 +62,43 @@ AND c.collection_id NOT IN (SELECT id FROM held($table, $revision)) AND CASE $ta
     WHEN 'queries' THEN c.part_of IS NULL
     ELSE NOT EXISTS (FROM collections AS p WHERE p.part_of = c.collection_id) END
 """
+
+
+class Level(StrEnum):
+    """How serious a finding is."""
+
+    DAMAGE = "damage"  # results cannot be trusted or read
+    MISSING = "missing"  # the store is whole, but something that a page could show is not there
+    NOTE = "note"  # nothing to worry about
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing worth telling, in plain text."""
+
+    level: Level
+    found: str
+    do: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Findings of an examination, with counts of the store."""
+
+    path: Path  # the store's folder
+    revision: int | None  # the revision examined; None if no catalogue can be read
+    schema: int | None  # number of the catalogue's last migration; None if no catalogue can be read
+    newest_schema: int  # the number that this release writes
+    # Records by kind (counting deleted ones, and those hidden by a deletion, separately) and rows by table
+    counts: Mapping[str, int]
+    findings: tuple[Finding, ...]  # worst first
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is damaged."""
+        return all(finding.level is not Level.DAMAGE for finding in self.findings)
+
+
 _ORDER = list(Level)
 
 

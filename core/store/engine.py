@@ -31,6 +31,17 @@ FAULTS = (OSError, duckdb.Error, pa.ArrowException, pl.exceptions.PolarsError)
 """Errors that libraries raise because of a disk, or of a file that is not what it was."""
 
 EXAMINE = "Run `python -m core doctor`."
+_CACHED = 4
+_REMEMBERED = 256
+_BOUND = "768MiB"
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    # Nothing may be fetched from a network, and spilled sorts do not belong in the working directory.
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "temp_directory": str(Path(tempfile.gettempdir()) / f"clq-spill-{os.getpid()}"),
+}
+_OWN_TABLES = "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
+Params = Mapping[str, Any]
 
 
 @contextmanager
@@ -54,20 +65,6 @@ def of(error: Exception, doing: str, root: Path, do: str = "") -> StoreError:
         first = str(error).strip().partition("\n")[0]
         return StoreError(f"The store failed while {doing}: {first[:200]}", where=str(root), do=do)
     return StoreError(f"The store failed while {doing}: {said.found}", where=str(root), do=said.do)
-
-
-_CACHED = 4
-_REMEMBERED = 256
-_BOUND = "768MiB"
-_CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    # Nothing may be fetched from a network, and spilled sorts do not belong in the working directory.
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "temp_directory": str(Path(tempfile.gettempdir()) / f"clq-spill-{os.getpid()}"),
-}
-_OWN_TABLES = "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
-
-Params = Mapping[str, Any]
 
 
 class Catalogue:

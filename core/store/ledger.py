@@ -30,6 +30,18 @@ UNION ALL SELECT 'run', run_id, collection_id, NULL FROM runs
 THERE = (pl.col("event") != "removed") & pl.col("behind").is_null()
 DELETED = (pl.col("event") == "removed") & pl.col("behind").is_null()
 HIDDEN = (pl.col("event") != "removed") & pl.col("behind").is_not_null()
+Kind = Literal["collection", "golden_set", "run"]
+KINDS: tuple[Kind, ...] = ("collection", "golden_set", "run")
+INCUMBENT = "incumbent"
+"""Kind of the events that mark a run as that of the stack that runs today; `id` is the run's."""
+Rows = dict[str, dict[str, Any]]
+_HELD = "SELECT h.id, h.path, p.bytes, p.checksum FROM held(?, ?) h JOIN parts p ON p.path = h.path"
+_GROWN = """
+SELECT k.id, p.path, p.bytes, p.checksum FROM part_keys k JOIN parts p USING (part_id)
+WHERE p.table_name = ? AND p.revision <= ?
+"""
+# The time of a run does not make it a different run, so that a repeated import is recognised.
+_NOT_COMPARED = "created_at"
 
 
 def standing(state: pl.DataFrame, wholes: Callable[[], pl.DataFrame]) -> pl.DataFrame:
@@ -56,21 +68,6 @@ def standing(state: pl.DataFrame, wholes: Callable[[], pl.DataFrame]) -> pl.Data
 def _behind(records: pl.DataFrame, gone: pl.DataFrame, left: list[str], right: list[str]) -> pl.DataFrame:
     """Return kind, id and behind (what hides it) of records that refer to something deleted."""
     return records.join(gone, left_on=left, right_on=right).select("kind", "id", "behind")
-
-
-Kind = Literal["collection", "golden_set", "run"]
-KINDS: tuple[Kind, ...] = ("collection", "golden_set", "run")
-INCUMBENT = "incumbent"
-"""Kind of the events that mark a run as that of the stack that runs today; `id` is the run's."""
-Rows = dict[str, dict[str, Any]]
-
-_HELD = "SELECT h.id, h.path, p.bytes, p.checksum FROM held(?, ?) h JOIN parts p ON p.path = h.path"
-_GROWN = """
-SELECT k.id, p.path, p.bytes, p.checksum FROM part_keys k JOIN parts p USING (part_id)
-WHERE p.table_name = ? AND p.revision <= ?
-"""
-# The time of a run does not make it a different run, so that a repeated import is recognised.
-_NOT_COMPARED = "created_at"
 
 
 class Ledger:

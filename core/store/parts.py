@@ -32,6 +32,32 @@ from core.tables import TABLES, Frame, Pieces
 ALONE, TOGETHER = 1 << 18, 1 << 21
 """Rows from which on an owner has a part of its own; rows up to which smaller owners share a part."""
 _AT_ONCE = 1 << 19
+ROW_GROUP = 20_480
+"""Rows per row group. Ten runs of 100,000 ranks (2 cores, 2026-11): one run's rows or one query of it are
+read in 4–5 ms with 20,480 and with 122,880, in 6–10 ms with 8,192; the smaller of the good ones prunes
+better when a part holds many small runs."""
+LARGE = 64 << 20  # Bytes of a staged table from which on checking and sorting may spill to disk
+_SELECT_OWNERS = "SELECT {owner}, count(*), {queries} FROM read_parquet(?) GROUP BY 1"
+_OWNERS = "SELECT DISTINCT {owner} FROM read_parquet(?)"
+_SORT = """
+COPY (SELECT * FROM read_parquet($staged) WHERE {owner} IN (SELECT unnest($owners)) ORDER BY {order})
+TO $target (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE {rows})
+"""
+# In a table that grows, rows that exist under the same key are left alone (what was unknown stays
+# unknown); different ones are refused.
+_ADDED = """
+COPY (SELECT s.* FROM read_parquet($staged) s ANTI JOIN {rows} t ON {same}) TO $target
+(FORMAT parquet, COMPRESSION lz4)
+"""
+_OTHER = """
+SELECT s.{owner} FROM read_parquet($staged) s JOIN {rows} t ON {same}
+WHERE {other} LIMIT 1
+"""
+# Order does not matter: equal counts, sums and XORs of 64-bit hashes mean equal rows.
+_DIGEST = """
+SELECT {owner}, count(*), sum(hash({columns})), bit_xor(hash({columns}))
+FROM {rows} WHERE {owner} IN (SELECT unnest(?)) GROUP BY 1
+"""
 
 
 def stage(table: str, rows: Frame, folder: Path) -> list[Path]:
@@ -91,36 +117,6 @@ def _spread(
                     writers[number] = opened.enter_context(pq.ParquetWriter(path, schema, compression="lz4"))
                 writers[number].write_table(rows.to_arrow(compat_level=level))
     return sorted(Path(writer.where) for writer in writers.values())
-
-
-ROW_GROUP = 20_480
-"""Rows per row group. Ten runs of 100,000 ranks (2 cores, 2026-11): one run's rows or one query of it are
-read in 4–5 ms with 20,480 and with 122,880, in 6–10 ms with 8,192; the smaller of the good ones prunes
-better when a part holds many small runs."""
-
-LARGE = 64 << 20  # Bytes of a staged table from which on checking and sorting may spill to disk
-
-_SELECT_OWNERS = "SELECT {owner}, count(*), {queries} FROM read_parquet(?) GROUP BY 1"
-_OWNERS = "SELECT DISTINCT {owner} FROM read_parquet(?)"
-_SORT = """
-COPY (SELECT * FROM read_parquet($staged) WHERE {owner} IN (SELECT unnest($owners)) ORDER BY {order})
-TO $target (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE {rows})
-"""
-# In a table that grows, rows that exist under the same key are left alone (what was unknown stays
-# unknown); different ones are refused.
-_ADDED = """
-COPY (SELECT s.* FROM read_parquet($staged) s ANTI JOIN {rows} t ON {same}) TO $target
-(FORMAT parquet, COMPRESSION lz4)
-"""
-_OTHER = """
-SELECT s.{owner} FROM read_parquet($staged) s JOIN {rows} t ON {same}
-WHERE {other} LIMIT 1
-"""
-# Order does not matter: equal counts, sums and XORs of 64-bit hashes mean equal rows.
-_DIGEST = """
-SELECT {owner}, count(*), sum(hash({columns})), bit_xor(hash({columns}))
-FROM {rows} WHERE {owner} IN (SELECT unnest(?)) GROUP BY 1
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,19 @@ _OVERHEAD = 3 << 29  # Address space that the process takes before it has read a
 _SPARE_S = 20.0  # Time to start, and to write the answer
 _SIZE = re.compile(r"(?P<n>[0-9]{1,9}(\.[0-9]{1,6})?) ?(?P<unit>[MG])I?B")
 _UNITS, _LEAST = {"M": 1 << 20, "G": 1 << 30}, 16 << 20
+_WRONG: Mapping[str, tuple[str, str]] = {
+    "time": ("The query took longer than {seconds:g} s.", "Ask for less, or give it more --seconds."),
+    "memory": ("The query takes more memory than {memory}.", "Ask for less, or give it more --memory."),
+    "size": (f"The answer is larger than {BYTES >> 20} MiB.", "Ask for less, or add a LIMIT."),
+    "type": ("The type of column {said} cannot be shown.", "Write it as text: CAST(… AS VARCHAR)."),
+    "syntax": ("This is not SQL: {said}", ""),
+    "statement": (
+        "Only one statement that reads is answered: SELECT, or FROM, or WITH.",
+        "Results are changed by import, run, delete and restore.",
+    ),
+    "query": ("The query cannot be answered: {said}", "{there}"),
+}
+"""The problem and its remedy, by the kind that `core.store.asked` reports, and more."""
 
 
 def query(
@@ -84,21 +97,6 @@ def _bytes(memory: str) -> int:
             f"{memory[:40]!r} is not an amount of memory.", where="memory", do="Write 500MB, 4GB."
         )
     return most
-
-
-_WRONG: Mapping[str, tuple[str, str]] = {
-    "time": ("The query took longer than {seconds:g} s.", "Ask for less, or give it more --seconds."),
-    "memory": ("The query takes more memory than {memory}.", "Ask for less, or give it more --memory."),
-    "size": (f"The answer is larger than {BYTES >> 20} MiB.", "Ask for less, or add a LIMIT."),
-    "type": ("The type of column {said} cannot be shown.", "Write it as text: CAST(… AS VARCHAR)."),
-    "syntax": ("This is not SQL: {said}", ""),
-    "statement": (
-        "Only one statement that reads is answered: SELECT, or FROM, or WITH.",
-        "Results are changed by import, run, delete and restore.",
-    ),
-    "query": ("The query cannot be answered: {said}", "{there}"),
-}
-"""The problem and its remedy, by the kind that `core.store.asked` reports, and more."""
 
 
 def _refused(kind: str, said: str, seconds: float, memory: str) -> InputError:

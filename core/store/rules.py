@@ -38,6 +38,26 @@ _CHECKS: Mapping[str, Check] = {
     "start_char": ("{0} >= 0 AND end_char > {0}", "the span is empty or begins before the document"),
 }
 """Checks of a column in every table that has it."""
+_KEY = " ".join(KEY)
+_DIAGNOSED = "collection_id diagnosis embedder dim language run condition measure"
+_SPAN = "golden_set_id query_id source start_char end_char"
+_OF_QUERY = "golden_set_id query_id passage_id"
+_RANKED = "run_id stage query_id"
+_LATER = {
+    "answers": pl.Schema({**TABLES["answers"], **EARLIER}),
+    "timings": TABLES["timings"],
+    "ratings": TABLES["ratings"],
+}
+"""Tables that had other columns in the last release, each with the columns of both releases."""
+_TYPES = {
+    pl.String: "VARCHAR",
+    pl.Float64: "DOUBLE",
+    pl.Int64: "BIGINT",
+    pl.Int32: "INTEGER",
+    pl.Int16: "SMALLINT",
+    pl.Boolean: "BOOLEAN",
+}
+_LONG = ("title", "text", "tags", "answer", "note", "judge")  # Columns not shown for a refused row
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +104,6 @@ def _rules(
         grows,
     )
 
-
-_KEY = " ".join(KEY)
-_DIAGNOSED = "collection_id diagnosis embedder dim language run condition measure"
-_SPAN = "golden_set_id query_id source start_char end_char"
-_OF_QUERY = "golden_set_id query_id passage_id"
-_RANKED = "run_id stage query_id"
 
 RULES: Mapping[str, Rules] = {
     "queries": _rules("collection_id query_id", "collection_id query_id text"),
@@ -171,22 +185,6 @@ def names(columns: Iterable[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-_LATER = {
-    "answers": pl.Schema({**TABLES["answers"], **EARLIER}),
-    "timings": TABLES["timings"],
-    "ratings": TABLES["ratings"],
-}
-"""Tables that had other columns in the last release, each with the columns of both releases."""
-_TYPES = {
-    pl.String: "VARCHAR",
-    pl.Float64: "DOUBLE",
-    pl.Int64: "BIGINT",
-    pl.Int32: "INTEGER",
-    pl.Int16: "SMALLINT",
-    pl.Boolean: "BOOLEAN",
-}
-
-
 def rows_of(table: str, files: str) -> str:
     """Return the rows of a table's files as SQL; columns that an earlier release did not write are null."""
     if table not in _LATER:
@@ -259,9 +257,6 @@ def check(cursor: duckdb.DuckDBPyConnection, table: str, staged: Path) -> None:
         if cursor.execute(f"SELECT 1 {repeated}", [str(staged)]).fetchall():
             example = f"SELECT any_value(COLUMNS(*)) {repeated}"
             raise _refused(cursor, table, example, staged, f"more than one row has this {', '.join(columns)}")
-
-
-_LONG = ("title", "text", "tags", "answer", "note", "judge")  # Columns not shown for a refused row
 
 
 def _refused(

@@ -19,6 +19,7 @@ from core.store.read.snapshot import Snapshot
 from core.store.writer import Writer, passed_over, publishing
 
 _TELL_S = 1.0
+_TRIES = 5
 
 
 def holder(path: Path) -> str:
@@ -64,9 +65,6 @@ def _patience(path: Path, wait_s: float, on_wait: Callable[[float], None] | None
             told_at = waited
 
     return wait
-
-
-_TRIES = 5
 
 
 def default_path() -> Path:

@@ -22,6 +22,16 @@ from core.store.seals import Sealed, advice, checksum
 from core.store.store import Store
 from core.store.writer import Writer, passed_over, publishing
 
+_CODED = """
+SELECT c.path, p.path, c.bytes, c.checksum, p.bytes, p.checksum
+FROM parts AS c JOIN parts AS p ON p.path = replace(c.path, $suffix, '.parquet')
+WHERE ends_with(c.path, $suffix) ORDER BY c.path
+"""
+_TRIES = 5
+_FILES = "SELECT path, bytes, checksum FROM parts ORDER BY path"
+_MADE = "SELECT revision, made_at FROM revisions ORDER BY revision"
+_FIRST = "SELECT revision, made_at FROM revisions ORDER BY revision LIMIT 1"
+
 
 def repair(store: Store, *, on_wait: Callable[[float], None] | None = None) -> list[str]:
     """Make the newest sound catalogue the current one, and rebuild derived files.
@@ -142,19 +152,6 @@ def _derived(layout: Layout) -> Iterator[str]:
         writer = Writer(layout, current, layout.revision_of(current.name) + 1)
         with publishing(writer, "repair", f"{len(changed)} derived files"):
             writer.reseal(changed)
-
-
-_CODED = """
-SELECT c.path, p.path, c.bytes, c.checksum, p.bytes, p.checksum
-FROM parts AS c JOIN parts AS p ON p.path = replace(c.path, $suffix, '.parquet')
-WHERE ends_with(c.path, $suffix) ORDER BY c.path
-"""
-
-
-_TRIES = 5
-_FILES = "SELECT path, bytes, checksum FROM parts ORDER BY path"
-_MADE = "SELECT revision, made_at FROM revisions ORDER BY revision"
-_FIRST = "SELECT revision, made_at FROM revisions ORDER BY revision LIMIT 1"
 
 
 @dataclass(frozen=True, slots=True)

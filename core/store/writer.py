@@ -21,6 +21,8 @@ from core.store.ledger import KINDS, Kind, Ledger
 from core.store.parts import Known, folders, write_parts
 from core.tables import TABLES
 
+_KEPT_S = 24 * 3600  # How long the trash keeps an entry
+
 
 class Writer:
     """Adds, removes and restores records within one transaction; created by `Store.write`.
@@ -187,9 +189,6 @@ def publishing(writer: Writer, action: str, note: str) -> Iterator[Writer]:
     except BaseException:
         writer.discard()
         raise
-
-
-_KEPT_S = 24 * 3600  # How long the trash keeps an entry
 
 
 def unfinished(layout: Layout, referenced: set[str]) -> list[Path]:

@@ -65,6 +65,9 @@ _OF_SETTINGS = {"on": "p50 p95 tail"}
 _OF_MEASURES = {
     "RR": "MRR", "AP": "MAP", "P": "precision", "R": "recall", "Success": "hit rate", "Hole": "unjudged",
 }  # fmt: skip
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_REMARK = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:)[^)]*\)")
 
 
 Titled = tuple[tuple[str, str], ...]
@@ -112,11 +115,6 @@ def settings() -> Iterator[Found]:
             title = choice.label[:1] + choice.word[1:] if longer else choice.label
             words = f"{_OF_SETTINGS.get(choice.key or '', '')} {choice.word}".strip()
             yield Found("setting", title, choice.about.partition(". ")[0], words, name=choice.key)
-
-
-_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-_REMARK = re.compile(r"<!--.*?-->\n?", re.DOTALL)
-_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:)[^)]*\)")
 
 
 def documents() -> Iterator[Found]:

@@ -46,6 +46,8 @@ DEEPER = (
 MIXED_POOLS = "These bars stand on several pool conventions: compare PROC only within one of them."
 _ORDERING = "Perfect ordering would add {ordering} {of}, perfect retrieval {retrieval} more ({n})."
 _RETRIEVAL = "Perfect retrieval would add {retrieval} {of}, perfect ordering {ordering} more ({n})."
+MIXED = "all conventions"
+BARS = 20  # Maximum bars drawn in addition to the chosen stack's; the table has all stacks
 
 
 def no_ceiling(quality: Quality) -> Answer:
@@ -136,10 +138,6 @@ def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str
             f"of what a perfect order of its {candidates_of(row['pool'])} reaches",
         ),
     )
-
-
-MIXED = "all conventions"
-BARS = 20  # Maximum bars drawn in addition to the chosen stack's; the table has all stacks
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,11 @@ from core.views import text
 NONE = "none"
 _DENSE = ("embedder", "dim", "index", "index_params", "metric")
 _SPARSE = ("sparse", "bm25")
+_DEPTH = frozenset({"candidates"})
+_FUSION = frozenset({"mode", "fusion", *_DENSE, *_SPARSE})
+_RERANKER = _DEPTH | {"reranker"}
+SAME_RESULT = "which changes nothing"
+NOTHING_LEFT = "None of the CLQ paper's levers (§6) is left to try."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +71,6 @@ def _size(spec: Spec) -> float:
     size = chunker.get("size") if isinstance(chunker, Mapping) else None
     return float(size) if isinstance(size, int | float) else 0.0
 
-
-_DEPTH = frozenset({"candidates"})
-_FUSION = frozenset({"mode", "fusion", *_DENSE, *_SPARSE})
-_RERANKER = _DEPTH | {"reranker"}
 
 _ADD = Lever(
     "add a reranker",
@@ -207,10 +208,6 @@ def _gain(row: Mapping[str, Any], other: Mapping[str, Any], paired: Paired | Non
         return int(other["quality"] > row["quality"]), apart
     gain, low, high = (float(each[0]) for each in paired.differences(np.array(places[1:]), places[0]))
     return (low > 0) - (high < 0), f"{text.signed(gain)} [{text.signed(low)}, {text.signed(high)}]"
-
-
-SAME_RESULT = "which changes nothing"
-NOTHING_LEFT = "None of the CLQ paper's levers (§6) is left to try."
 
 
 def _pulled(lever: Lever, own: Spec, other: Spec) -> bool:

@@ -73,6 +73,16 @@ __all__ = (
     "told",
     "usd",
 )
+_MARKDOWN = frozenset("\\`*_{}[]()<>#+-.!|~$:&^=\"'")
+_HARMLESS = re.compile(r"(?!\d+[.)](?: |$))[^\W_](?:[^\W_]|[ ,;%@/()+=?.…·⊕≈–×-])*")
+"""Words with signs that mean nothing within a line that begins with a letter or a digit."""
+_WORD_JOINER = "\u2060"
+_REPLACED_LATE = re.compile(
+    r"://|www\.|@(?=[-\w]+\.[-\w])|:(?=(?:material/)?\w+:)|<?->|<-|-{2,}|[<>~]=", re.IGNORECASE
+)
+_CALM = re.compile(r"(?![0-9]+[.)] )[^\W_](?:[^\W_]|[ ,.%/·]|[-+](?![-+>]))*")
+_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+"""Start of a text that a spreadsheet runs; some also accept the wide signs of East Asian keyboards."""
 
 
 def more_questions(low: float | None, likely: float | None, high: float | None) -> str:
@@ -123,16 +133,6 @@ def plain(text: str) -> str:
     return "".join(f"\\{char}" if char in _MARKDOWN else char for char in joined)
 
 
-_MARKDOWN = frozenset("\\`*_{}[]()<>#+-.!|~$:&^=\"'")
-_HARMLESS = re.compile(r"(?!\d+[.)](?: |$))[^\W_](?:[^\W_]|[ ,;%@/()+=?.…·⊕≈–×-])*")
-"""Words with signs that mean nothing within a line that begins with a letter or a digit."""
-_WORD_JOINER = "\u2060"
-_REPLACED_LATE = re.compile(
-    r"://|www\.|@(?=[-\w]+\.[-\w])|:(?=(?:material/)?\w+:)|<?->|<-|-{2,}|[<>~]=", re.IGNORECASE
-)
-_CALM = re.compile(r"(?![0-9]+[.)] )[^\W_](?:[^\W_]|[ ,.%/·]|[-+](?![-+>]))*")
-
-
 def label(text: str) -> str:
     """Return a name as a widget's label.
 
@@ -140,10 +140,6 @@ def label(text: str) -> str:
     """
     calm = _CALM.fullmatch(text) is not None and "www." not in text.lower()
     return text if calm else plain(text)
-
-
-_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
-"""Start of a text that a spreadsheet runs; some also accept the wide signs of East Asian keyboards."""
 
 
 def to_csv(rows: pl.DataFrame) -> bytes:

@@ -53,6 +53,13 @@ TODAY = "□"  # Before the name of the stack that runs today, whose mark is a s
 Spec = dict[str, Any]  # A trace or a layout in Plotly's JSON form
 
 Numbers = TypeVar("Numbers", float, pl.Series, NDArray[np.float64])
+_CONFIG = {
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"],
+    "scrollZoom": False,
+    "showSendToCloud": False,  # otherwise a button uploads the chart to Plotly
+}
+_TITLE = 34  # Letters per line of an axis title, so that it fits a phone's chart
 
 
 @dataclass(frozen=True)
@@ -71,13 +78,6 @@ class Shade:
 DENSITY_IN = Shade((0, 114, 178), 0.12, 0.85)  # Feasible stacks: the frontier's blue
 
 DENSITY_OUT = Shade((122, 134, 148), 0.05, 0.4)  # Excluded stacks: the neutral grey
-
-_CONFIG = {
-    "displaylogo": False,
-    "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"],
-    "scrollZoom": False,
-    "showSendToCloud": False,  # otherwise a button uploads the chart to Plotly
-}
 
 
 def chart_config(name: str) -> dict[str, object]:
@@ -126,9 +126,6 @@ def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) 
         "xaxis": {"title": {"text": lines(x, _TITLE)}, "automargin": True, "zeroline": False},
         "yaxis": {"title": _upward(lines(y, _TITLE)), "automargin": True, "zeroline": False},
     }
-
-
-_TITLE = 34  # Letters per line of an axis title, so that it fits a phone's chart
 
 
 def _upward(title: str) -> Spec:

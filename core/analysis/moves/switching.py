@@ -32,6 +32,19 @@ from core.errors import InputError
 from core.providers.ends import ends_of
 from core.tables import remembered, schema
 
+_SHOWN = {
+    "difference": "difference",
+    "difference_low": "low",
+    "difference_high": "high",
+    "p_better": "p_better",
+}
+MOVES = schema(
+    "run_id name step retires difference:float difference_low:float difference_high:float p_better:float "
+    "once_usd:float in_sample:float"
+)
+NOTHING_RUNS = "Mark it: `incumbent NAME`, or name it: --incumbent NAME."
+_NO_MOVE = Move(gain=None, saves_usd=None, saves_ms=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Switch:
@@ -170,18 +183,6 @@ def _running(view: View) -> tuple[dict[str, Any], pl.DataFrame]:
     return now, others
 
 
-_SHOWN = {
-    "difference": "difference",
-    "difference_low": "low",
-    "difference_high": "high",
-    "p_better": "p_better",
-}
-MOVES = schema(
-    "run_id name step retires difference:float difference_low:float difference_high:float p_better:float "
-    "once_usd:float in_sample:float"
-)
-
-
 def with_moves(view: View) -> View:
     """Return a view whose table says what a move to each stack needs and costs, if a stack runs today."""
     if view.running_row is None or view.incumbent is None:
@@ -202,10 +203,6 @@ def _with_moves(table: pl.DataFrame, incumbent: str, ground: Ground) -> pl.DataF
         pl.Series(STEP.column, [STEP.number(step) for step in needs], dtype=pl.Float64),
         pl.Series(SWITCHING.column, costs, dtype=pl.Float64),
     )
-
-
-NOTHING_RUNS = "Mark it: `incumbent NAME`, or name it: --incumbent NAME."
-_NO_MOVE = Move(gain=None, saves_usd=None, saves_ms=None)
 
 
 def asked_move(ground: Ground, now: dict[str, Any], to: dict[str, Any]) -> Asked:

@@ -26,6 +26,7 @@ from core.store import Graded, Snapshot, gains_of
 from core.tables import frame
 
 _ROWS = 4_000_000  # Rows of a table that `in_parts` holds at a time, unless a single run has more
+_KEY = ["query_id", "passage_id"]
 
 
 def every_k(
@@ -109,9 +110,6 @@ def write_parquet(parts: Iterable[pl.DataFrame], path: Path) -> int:
         if writer is not None:
             writer.close()
     return rows
-
-
-_KEY = ["query_id", "passage_id"]
 
 
 def score_files(

@@ -35,6 +35,17 @@ from core.store import Snapshot
 from core.tables import schema
 
 NOT_ASKED = "not ranked: nothing says that the run was asked this query"
+COLUMNS = schema(
+    "run stack measure k:int32 query_id value:float reason n:int32 clusters:int32 ci_low:float ci_high:float"
+)
+"""Columns of `score_table`; query_id only if scores per query are requested."""
+# No frame at import: its operations start threads, which a server forked from a warm process would await.
+_UNLABELLED = {name: dtype for name, dtype in COLUMNS.items() if name != "stack"}
+_NAMED = 5  # Maximum number of runs named in a sentence
+_UNJUDGED = "No passage of the query is judged."
+_NO_JUDGEMENTS = "no golden set: its rankings cannot be scored"
+_NOT_REPORTED = "not among the figures of this run"
+_NOT_SCORED = "the run came without a score of this query"
 
 
 class Over(StrEnum):
@@ -90,20 +101,6 @@ _WORDS = {
 def _otherwise(over: Over) -> str:
     """Describe the other ways as options of the command line."""
     return f"(--queries: {'; '.join(words for other, words in _WORDS.items() if other is not over)})"
-
-
-COLUMNS = schema(
-    "run stack measure k:int32 query_id value:float reason n:int32 clusters:int32 ci_low:float ci_high:float"
-)
-"""Columns of `score_table`; query_id only if scores per query are requested."""
-
-# No frame at import: its operations start threads, which a server forked from a warm process would await.
-_UNLABELLED = {name: dtype for name, dtype in COLUMNS.items() if name != "stack"}
-_NAMED = 5  # Maximum number of runs named in a sentence
-_UNJUDGED = "No passage of the query is judged."
-_NO_JUDGEMENTS = "no golden set: its rankings cannot be scored"
-_NOT_REPORTED = "not among the figures of this run"
-_NOT_SCORED = "the run came without a score of this query"
 
 
 def score_table(

@@ -28,6 +28,8 @@ _UNITS = ("input_tokens", "output_tokens")
 _BY = ("run_id", "reader", "prompt", "temperature", "scorer", "judge")
 _READ = ("run_id", "reader", "prompt", "temperature")
 _SENT = ("run_id", "query_id", "reader", "prompt", "temperature", "k")
+MADE_UP = f"all answers or their grades are by {TRIAL}, which makes them up"
+_OWN = ("run_id", "query_id", "item")
 
 
 def as_word(name: str) -> str:
@@ -87,9 +89,6 @@ def made_up(snapshot: Snapshot, run_ids: Sequence[str]) -> list[str]:
     """Return the runs whose answers, or answer grades, were all made by `TRIAL`."""
     rows = snapshot.answer_scores(run_ids).group_by("run_id").agg(_real().any().alias("real"))
     return rows.filter(~pl.col("real"))["run_id"].to_list()
-
-
-MADE_UP = f"all answers or their grades are by {TRIAL}, which makes them up"
 
 
 def _judged(snapshot: Snapshot, run_ids: Sequence[str]) -> bool:
@@ -246,6 +245,3 @@ def answer_usage(rows: pl.DataFrame, runs: pl.DataFrame, book: PriceBook) -> pl.
             "basis",
         )
     )
-
-
-_OWN = ("run_id", "query_id", "item")

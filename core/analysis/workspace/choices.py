@@ -24,6 +24,31 @@ from core.records import Origin
 from core.store import Snapshot
 
 _NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC")
+_CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
+_FIRST = "RA-nWG"
+_USUAL = (_FIRST, "nDCG")  # Measures that come first, in this order, if a workspace has them
+_OF_ONE = ("RR", "Success", "R", "Hit", "Hole", "Acc|Hit", "Robust[RR]", "Robust[Success]")
+"""Measures that are informative if each question has one known passage, the first one first; those that
+weigh several good passages or their grades only repeat them under names that promise more."""
+_NEARLY_ALL = 0.9
+"""Share of a golden set's queries that a run has to rank for the set to come before others."""
+_RETRIEVAL = re.compile(r"context|retriev|rank|recall|precision|ndcg|mrr|hit", re.IGNORECASE)
+"""Names of measures not computed here that judge what is retrieved, not what is answered."""
+Has = Literal["results", "rankings", "judgements", "answers"]  # What a workspace may have and a page may need
+LACKS: Mapping[Has, str] = {
+    "results": "needs results",
+    "rankings": "needs per-query results",
+    "judgements": "start judging",
+    "answers": "needs answers",
+}
+"""Sentence of a page that cannot be filled, by what its workspace lacks."""
+ALL = frozenset(LACKS)
+_LACKING: Mapping[Has, str] = {
+    "results": "has no results yet",
+    "rankings": "has averages only, and no results per query",
+    "judgements": "has no golden set with judgements, and lacks texts or questions to make one",
+    "answers": "has no answers that readers wrote from what its stacks retrieve",
+}
 
 
 def reported(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
@@ -105,16 +130,6 @@ def unknown_measure(asked: Quality, known: Sequence[str]) -> UnknownNameError:
         own = nearest(asked.bare, known) if error.kind == "measure" else ""
         return UnknownNameError(error.kind, error.name, {*error.known, *([own] if own else [])})
     return UnknownNameError("measure", asked.name, known)
-
-
-_CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
-_FIRST = "RA-nWG"
-_USUAL = (_FIRST, "nDCG")  # Measures that come first, in this order, if a workspace has them
-_OF_ONE = ("RR", "Success", "R", "Hit", "Hole", "Acc|Hit", "Robust[RR]", "Robust[Success]")
-"""Measures that are informative if each question has one known passage, the first one first; those that
-weigh several good passages or their grades only repeat them under names that promise more."""
-_NEARLY_ALL = 0.9
-"""Share of a golden set's queries that a run has to rank for the set to come before others."""
 
 
 @dataclass(frozen=True)
@@ -217,10 +232,6 @@ def _having(snapshot: Snapshot, runs: pl.DataFrame, own: Sequence[str]) -> dict[
     return counts
 
 
-_RETRIEVAL = re.compile(r"context|retriev|rank|recall|precision|ndcg|mrr|hit", re.IGNORECASE)
-"""Names of measures not computed here that judge what is retrieved, not what is answered."""
-
-
 def _place(name: str, usual: Sequence[str]) -> tuple[int, int, str]:
     """Return the sort key of measures that equally many stacks have.
 
@@ -282,23 +293,6 @@ def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
     if ranked and perturbed_runs(snapshot.runs(runs["collection_id"][0])).height:
         needs.add("perturbed")
     return frozenset(needs)
-
-
-Has = Literal["results", "rankings", "judgements", "answers"]  # What a workspace may have and a page may need
-LACKS: Mapping[Has, str] = {
-    "results": "needs results",
-    "rankings": "needs per-query results",
-    "judgements": "start judging",
-    "answers": "needs answers",
-}
-"""Sentence of a page that cannot be filled, by what its workspace lacks."""
-ALL = frozenset(LACKS)
-_LACKING: Mapping[Has, str] = {
-    "results": "has no results yet",
-    "rankings": "has averages only, and no results per query",
-    "judgements": "has no golden set with judgements, and lacks texts or questions to make one",
-    "answers": "has no answers that readers wrote from what its stacks retrieve",
-}
 
 
 def holds(snapshot: Snapshot) -> dict[str, frozenset[Has]]:

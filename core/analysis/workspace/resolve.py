@@ -34,6 +34,8 @@ from core.store import Snapshot
 if TYPE_CHECKING:
     from core.analysis.workspace.view import Place, View
 
+NO_INCUMBENT = "none"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
@@ -180,9 +182,6 @@ def _limits(question: Question, quality: Quality, answering: Answering, leakless
         higher_is_better=quality.higher_is_better,
         per_correct=answering.per == "correct answer",
     )
-
-
-NO_INCUMBENT = "none"
 
 
 def running(table: pl.DataFrame, snapshot: Snapshot, scope: Scope, asked: str | None) -> str | None:

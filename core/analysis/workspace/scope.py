@@ -26,6 +26,13 @@ Percentile = Literal["p50", "p95", "p99", "mean"]
 MEAN: Percentile = "mean"
 LatencyScope = Literal["path", "rerank", "end-to-end"]
 _OF: Mapping[LatencyScope, str] = {"path": "Retrieval", "rerank": "Reranker", "end-to-end": "End-to-end"}
+Per = Literal["query", "answered query", "correct answer"]
+"""Unit of a cost: retrieval for a query, retrieval and the answer, or a correct answer."""
+PER: tuple[Per, ...] = get_args(Per)
+AUTO, SINGLY = "auto", "none"
+"""Questions form their known groups, or are independent."""
+INDIFFERENT = 0.01  # Share of a measure's range that does not matter (metrics.md §9)
+_PAIR = ("query_id", "passage_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +69,6 @@ class Judging:
         return self.least > 0 or self.everywhere
 
 
-Per = Literal["query", "answered query", "correct answer"]
-"""Unit of a cost: retrieval for a query, retrieval and the answer, or a correct answer."""
-PER: tuple[Per, ...] = get_args(Per)
-
-
 @dataclass(frozen=True, slots=True)
 class Answering:
     """Whose answers count, and the unit of a cost."""
@@ -85,10 +87,6 @@ class Answering:
         return None if self.per == "query" else self.measure(k)
 
 
-AUTO, SINGLY = "auto", "none"
-"""Questions form their known groups, or are independent."""
-
-
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The workspace: one collection, one golden set of it, and a choice of its runs."""
@@ -105,9 +103,6 @@ class Scope:
     answering: Answering = Answering()  # whose answers count, and the unit of a cost
     cluster_by: str = AUTO  # the groups of its questions (`core.analysis.workspace.clusters`)
     cutoff: int = 0  # of the quality; a ranking that ends before it is another's first part; 0 = none
-
-
-INDIFFERENT = 0.01  # Share of a measure's range that does not matter (metrics.md §9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +230,6 @@ def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
         else:
             raise UnknownNameError("run", name, {*ids, *runs["label"]})
     return list(dict.fromkeys(resolved))
-
-
-_PAIR = ("query_id", "passage_id")
 
 
 def audits(snapshot: Snapshot, collection_id: str) -> dict[str, str]:

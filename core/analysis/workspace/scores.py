@@ -32,6 +32,7 @@ _CEILING = Measure("PROC[RA-nWG]")
 Floats = npt.NDArray[np.float64]
 Grades = npt.NDArray[np.int8]
 Whole = TypeVar("Whole", np.int8, np.int32, np.uint64)
+_HOLE, _WORST, _BEST = 0, 1, 5
 
 
 @dataclass(frozen=True)
@@ -443,9 +444,6 @@ def applies_to_none(graded: Evidence, measure: Measure) -> str:
         f"{said}: the grades found are {', '.join(map(str, grades))} of 1 to 5, too low for it; if the "
         "judges counted otherwise, import the judgements again with another mapping (--grades)"
     )
-
-
-_HOLE, _WORST, _BEST = 0, 1, 5
 
 
 def bounds(graded: Evidence, measure: Measure) -> tuple[Floats, Floats]:

@@ -50,6 +50,17 @@ LEAST_JUDGED = 0.1
 UNPROVEN = "has no evidence: "
 """Beginning of the note for a quality that is withheld because no evidence supports it."""
 NO_JUDGEMENTS = f"{UNPROVEN}no judgements yet; generate them with an LLM, judge by hand, or import qrels"
+AXES: Mapping[str, pl.DataType] = schema("mode sparse embedder dim:int32 index reranker candidates:int32")
+"""The axes of a stack specification that pages colour, filter and sort by."""
+CALLS = "pipeline_calls"
+"""The signal with the number of retrievals that a custom pipeline made for a query."""
+_QUALITY = schema(
+    "quality:float quality_low:float quality_high:float n:int32 clusters:int32 cluster_kind quality_basis "
+    "proc:float pct_proc:float proc_pool hole:float hole_low:float hole_high:float harm:float "
+    "harm_upper:float unjudged_queries:int32 quality_note"
+)
+_WITHOUT_K = pl.col("name").str.replace(r"(, )?K = \d+", "")
+_FIGURES = ("quality", "quality_low", "quality_high", "proc", "pct_proc", "hole_low", "hole_high")
 
 
 def prompts(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
@@ -86,20 +97,6 @@ def _chunk(spec: Mapping[str, Any]) -> float | None:
     chunker = spec.get("chunker")
     size = chunker.get("size") if isinstance(chunker, Mapping) else None
     return float(size) if isinstance(size, int | float) and not isinstance(size, bool) else None
-
-
-AXES: Mapping[str, pl.DataType] = schema("mode sparse embedder dim:int32 index reranker candidates:int32")
-"""The axes of a stack specification that pages colour, filter and sort by."""
-CALLS = "pipeline_calls"
-"""The signal with the number of retrievals that a custom pipeline made for a query."""
-
-_QUALITY = schema(
-    "quality:float quality_low:float quality_high:float n:int32 clusters:int32 cluster_kind quality_basis "
-    "proc:float pct_proc:float proc_pool hole:float hole_low:float hole_high:float harm:float "
-    "harm_upper:float unjudged_queries:int32 quality_note"
-)
-
-_WITHOUT_K = pl.col("name").str.replace(r"(, )?K = \d+", "")
 
 
 def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
@@ -226,9 +223,6 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
     rows = pl.concat(parts, how="diagonal_relaxed")
     kind = pl.when(pl.col("clusters").is_not_null()).then(pl.lit(alike.kind))
     return rows.with_columns(cluster_kind=kind).select("run_id", *_QUALITY)
-
-
-_FIGURES = ("quality", "quality_low", "quality_high", "proc", "pct_proc", "hole_low", "hole_high")
 
 
 def _no_evidence(snapshot: Snapshot, graded: Evidence, golden: str, measure: Measure) -> str:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 FAILED = 4  # Exit code if a decision no longer holds
+_LINE = 2000
+_LONGEST = 600
 
 
 def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, form: Format) -> None:
@@ -50,9 +52,6 @@ def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, fo
             emit(held.findings, form)
     if not held.holds:
         raise typer.Exit(FAILED)
-
-
-_LINE = 2000
 
 
 @deciding
@@ -131,9 +130,6 @@ def _print(view: View, outcome: Verdict, *, wide: bool) -> None:
         complain(f"warning: judge noise is left out: {why or 'no passage was judged by both'}.")
     for words in warnings(outcome.sure_table, outcome.decision, asked):
         complain(f"warning: {shown(words, _LINE)}")
-
-
-_LONGEST = 600
 
 
 @deciding

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from core.analysis.moves.replaying import Replay
     from core.analysis.workspace.view import View
 
+ONE_TIME = {"what": pl.String, "usd": pl.Float64, "basis": pl.String}
+
 
 @options(Terms, "terms", Terms())
 @deciding
@@ -64,9 +66,6 @@ def lines_of(view: View, replay: Replay) -> str:
     from core.work.sweep.form import stack_lines  # noqa: PLC0415 - loads what runs a stack
 
     return stack_lines(dict(replay.spec), view.scope.collection_id, view.scope.golden_set_id or "")
-
-
-ONE_TIME = {"what": pl.String, "usd": pl.Float64, "basis": pl.String}
 
 
 def incumbent(

@@ -36,6 +36,8 @@ SplitOption = Annotated[
 ]
 _STACKS_SHOWN = 20
 _REMEMBERED = 60  # Maximum earlier runs used for time estimates
+_SEARCHED, _GRADED = ("corpus", "queries"), ("golden_set",)
+"""Inputs that must be unchanged: to continue measuring; to repeat a result."""
 
 
 def run(
@@ -144,10 +146,6 @@ def _print(plan: Plan, shown: int) -> None:
     emit(rows.head(shown), Format.TABLE)
     if rows.height > shown:
         typer.echo(f"… and {rows.height - shown:,} more (--stacks)")
-
-
-_SEARCHED, _GRADED = ("corpus", "queries"), ("golden_set",)
-"""Inputs that must be unchanged: to continue measuring; to repeat a result."""
 
 
 class Action(StrEnum):

@@ -32,6 +32,7 @@ _SCORES = (
     "generation_score_faithfulness_score",
 )  # fmt: skip
 _HEAD = ("retrieval_score_", "generation_score_")
+_ENTRY: Fields = {"id": ("query_id!", identifier), "query": ("query!", text), "runs": ("runs!", items)}
 
 
 def _known(reader: Reader) -> Reader:
@@ -50,7 +51,6 @@ _RUN: Fields = {
     "grades": ("retrieval_score_umbrela_scores", _known(mapping)),
     **{name: (name, number) for name in _SCORES},
 }
-_ENTRY: Fields = {"id": ("query_id!", identifier), "query": ("query!", text), "runs": ("runs!", items)}
 _PARTS = {
     **{f"{_LIST}.{key}": TAKEN for key in keys_of(_ENTRY) if key != "runs"},
     **{f"{_LIST}.runs.{key}": TAKEN for key in keys_of(_RUN) if key != "generated_answer"},

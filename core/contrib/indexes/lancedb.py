@@ -41,14 +41,6 @@ _OPTIONS = (
         text="So many times the depth is compared again with the vectors themselves; 0: not.",
     ),
 )  # fmt: skip
-
-
-def _vector_bytes(dim: int, options: Options) -> float:
-    parts = whole(options, "parts") or dim / 16
-    index = {"none": 0.0, "hnsw": dim + 10.0 * whole(options, "m"), "ivf_pq": parts}[str(options["method"])]
-    return 4.0 * dim + _ROW + index + _ROW * (index > 0)
-
-
 _TYPES = {
     Kind.TEXT: pa.string(),
     Kind.NUMBER: pa.float64(),
@@ -57,6 +49,12 @@ _TYPES = {
     Kind.TEXTS: pa.list_(pa.string()),
 }
 _RANGES = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
+
+
+def _vector_bytes(dim: int, options: Options) -> float:
+    parts = whole(options, "parts") or dim / 16
+    index = {"none": 0.0, "hnsw": dim + 10.0 * whole(options, "m"), "ivf_pq": parts}[str(options["method"])]
+    return 4.0 * dim + _ROW + index + _ROW * (index > 0)
 
 
 def _where(parts: Sequence[Test | NotAll]) -> Iterator[str]:

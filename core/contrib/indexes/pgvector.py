@@ -41,16 +41,6 @@ _ROW, _KEY, _ENTRY, _ELEMENT, _WASTE = 36.0, 22.0, 16.0, 96.0, 1.06
 """Bytes beside the vector: of a row, its key's entry, an entry of a list and an element of a graph; and what
 pages of a graph leave empty. 5,000 vectors of 64 dimensions took 932 bytes each as a graph of m = 16, a
 million took 613 in lists."""
-
-
-def _vector_bytes(dim: int, options: Options) -> float:
-    vector = (2 if options["type"] == "halfvec" else 4) * dim + 8.0
-    links = 6.0 * 2 * whole(options, "m") * 1.1
-    graph = _WASTE * (vector + links + _ELEMENT)
-    index = {"none": 0.0, "hnsw": graph, "ivfflat": vector + _ENTRY}
-    return _ROW + _KEY + vector + index[str(options["method"])]
-
-
 _TYPES: Mapping[Kind, str] = {
     Kind.TEXT: "text",
     Kind.NUMBER: "float8",
@@ -67,6 +57,14 @@ _CONDITIONS: Mapping[str, str] = {
     "lte": "{0} <= %s",
     "lt": "{0} < %s",
 }
+
+
+def _vector_bytes(dim: int, options: Options) -> float:
+    vector = (2 if options["type"] == "halfvec" else 4) * dim + 8.0
+    links = 6.0 * 2 * whole(options, "m") * 1.1
+    graph = _WASTE * (vector + links + _ELEMENT)
+    index = {"none": 0.0, "hnsw": graph, "ivfflat": vector + _ENTRY}
+    return _ROW + _KEY + vector + index[str(options["method"])]
 
 
 class PgVector(DatabaseIndex):

@@ -36,6 +36,15 @@ METHODS: Mapping[str, type[ByRegression | ByNeighbours]] = {
 }
 REPEATS = {0: 5, 500: 2}  # minimum queries → number of averaged fold assignments
 FORMAT, VERSION = "clq-explorer/router", 1
+_GAINS = ("gain", "gain_low", "gain_high", "over", "over_low", "over_high")
+COMPARED = pl.Schema({
+    "method": pl.String(),
+    **dict.fromkeys(("deeper", "quality", *_GAINS, "null_gain", "null_most", "null_over"), pl.Float64()),
+    "n": pl.Int32(),
+})  # fmt: skip
+"""Columns of `Learned.methods`: held-out gains over chance at the same rates and over the best option for
+all; the null columns are the mean and the most that the method gains over chance between noisy copies, and
+the mean over the best copy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +58,6 @@ class Learned:
     methods: pl.DataFrame  # `COMPARED`, a row per method
     scorer: Scorer  # learnt from all queries; this one is exported
     decided: tuple[int, ...]  # [Q], the option chosen for each query
-
-
-_GAINS = ("gain", "gain_low", "gain_high", "over", "over_low", "over_high")
-COMPARED = pl.Schema({
-    "method": pl.String(),
-    **dict.fromkeys(("deeper", "quality", *_GAINS, "null_gain", "null_most", "null_over"), pl.Float64()),
-    "n": pl.Int32(),
-})  # fmt: skip
-"""Columns of `Learned.methods`: held-out gains over chance at the same rates and over the best option for
-all; the null columns are the mean and the most that the method gains over chance between noisy copies, and
-the mean over the best copy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,30 @@ HOW = (
     "a router that has not seen its quality (5 folds dealt 5 ways, 2 from 500 queries on). Chance sends the "
     "same shares to the same stacks. Intervals: 95 % over queries, paired, the routing held fixed."
 )
+ABOUT_FILES = {
+    "router.json": "Options, means, coefficients or neighbours, threshold, and what it was learnt from.",
+    "router.py": "Decides by router.json beside it; needs Python and no package.",
+}
+LEAVES = (
+    f"{PROGRAM} router FOLDER, with the same choices, writes router.json and router.py, which decides alike."
+)
+PER_SD = "Log odds of being better than the first stack, per standard deviation of the sign."
+_OVER = "Against the same shares of queries sent at random."
+COMPARED = cols.Rows(
+    "router_methods",
+    cols.text("method", help=ABOUT_METHOD, width=150),
+    "deeper",
+    cols.score("quality", help="Held out; mean over n queries."),
+    cols.signed("gain", "over chance", _OVER),
+    "gain_low gain_high",
+    cols.signed("null_most", "most by noise", f"The most that {COPIES} noisy copies gain over chance."),
+    more=(
+        cols.signed("null_gain", "mean by noise", "The mean that noisy copies gain over chance."),
+        cols.signed("null_over", "noise over best", "The mean that they gain over the best copy."),
+        "over over_low over_high n",
+    ),
+    ends="95 % interval, paired by query.",
+)
 
 
 def asked(view: View, ask: Ask) -> Plan | str:
@@ -158,29 +182,3 @@ def caveats(found: Learned, method: Mapping[str, Any]) -> dict[str, str]:
         if left
         else "",
     }
-
-
-ABOUT_FILES = {
-    "router.json": "Options, means, coefficients or neighbours, threshold, and what it was learnt from.",
-    "router.py": "Decides by router.json beside it; needs Python and no package.",
-}
-LEAVES = (
-    f"{PROGRAM} router FOLDER, with the same choices, writes router.json and router.py, which decides alike."
-)
-PER_SD = "Log odds of being better than the first stack, per standard deviation of the sign."
-_OVER = "Against the same shares of queries sent at random."
-COMPARED = cols.Rows(
-    "router_methods",
-    cols.text("method", help=ABOUT_METHOD, width=150),
-    "deeper",
-    cols.score("quality", help="Held out; mean over n queries."),
-    cols.signed("gain", "over chance", _OVER),
-    "gain_low gain_high",
-    cols.signed("null_most", "most by noise", f"The most that {COPIES} noisy copies gain over chance."),
-    more=(
-        cols.signed("null_gain", "mean by noise", "The mean that noisy copies gain over chance."),
-        cols.signed("null_over", "noise over best", "The mean that they gain over the best copy."),
-        "over over_low over_high n",
-    ),
-    ends="95 % interval, paired by query.",
-)

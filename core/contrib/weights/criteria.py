@@ -32,6 +32,25 @@ HOW_KINDS = (
     "or of all queries. The intervals hold for all kinds together (Bonferroni)."
 )
 _ENDS = ("low", "high")
+PAIRS = cols.Rows(
+    "criteria_pairs",
+    cols.text("pair", "criteria", width=260),
+    cols.signed("both", help="Over relevance alone."),
+    cols.signed("interaction", help="Beyond the sum of each alone."),
+    "low high",
+    "n",
+    ends="95 % for all pairs together.",
+)
+KINDS = cols.Rows(
+    "criteria_by_kind",
+    "tag n",
+    cols.score("common", "common weights", "Tuned on other queries of all kinds."),
+    cols.score("own", "own weights", "Tuned on other queries of the kind."),
+    cols.signed("gain", help="Own over common."),
+    "low high",
+    cols.text("weights", "own weights, which", width=420),
+    ends="95 % for all kinds together.",
+)
 
 
 def _row(names: Sequence[str], figures: Sequence[float]) -> dict[str, float | None]:
@@ -144,24 +163,3 @@ def of_kinds(rows: pl.DataFrame) -> str:
     ends = text.interval(row["low"], row["high"])
     gain = f"{text.signed(row['gain'])}{ends}"
     return f"{row['tag']} changes by {gain} with weights of its own, {text.sample(row['n'])}."
-
-
-PAIRS = cols.Rows(
-    "criteria_pairs",
-    cols.text("pair", "criteria", width=260),
-    cols.signed("both", help="Over relevance alone."),
-    cols.signed("interaction", help="Beyond the sum of each alone."),
-    "low high",
-    "n",
-    ends="95 % for all pairs together.",
-)
-KINDS = cols.Rows(
-    "criteria_by_kind",
-    "tag n",
-    cols.score("common", "common weights", "Tuned on other queries of all kinds."),
-    cols.score("own", "own weights", "Tuned on other queries of the kind."),
-    cols.signed("gain", help="Own over common."),
-    "low high",
-    cols.text("weights", "own weights, which", width=420),
-    ends="95 % for all kinds together.",
-)

@@ -47,6 +47,41 @@ WAYS = {
     "n": pl.Int64(),
 }
 _LEVELS = np.round(np.linspace(0, 1, 11), 2)
+_WEIGHT = cols.number("weight", help="What a point of the rating adds to the relevance.")
+SHOWN = cols.Rows(
+    "criteria_weights",
+    cols.text("weighed", "weights"),
+    "quality",
+    "low high",
+    cols.signed("gain", "over equal", "Over equal weights, on the same queries."),
+    "gain_low gain_high",
+    "n",
+    cols.text("weights", "which", width=420),
+    ends="95 % interval, paired by query.",
+)
+RESPONSE = cols.Rows("criteria_response", "criterion", _WEIGHT, "quality low high n")
+TRAIL = cols.Rows(
+    "criteria",
+    "criterion",
+    cols.text("meaning", "5 and 0 mean", width=420),
+    _WEIGHT,
+    cols.number("least", help="Lowest weight of any query."),
+    cols.number("most", help="Highest weight of any query."),
+    cols.text("of", "queries"),
+    cols.text(
+        "origin",
+        "from",
+        "The paper, your specification, or the query; fallback: nothing usable was inferred.",
+    ),
+)
+RATED = cols.Rows(
+    "ratings",
+    "query_id rank passage_id",
+    "criterion",
+    cols.points("rating", help="Relevance 0 to 10, criteria 0 to 5."),
+    _WEIGHT,
+    cols.count("grade", help="In the golden set; empty = unjudged."),
+)
 
 
 @section("criteria weights", "Would other weights of its criteria make the reranker better?", rated)
@@ -229,40 +264,3 @@ def trail(read: Weighable) -> pl.DataFrame:
     return grouped.with_columns(
         of=pl.when(pl.lit(read.inferred)).then(pl.col("queries").cast(pl.String)).otherwise(pl.lit("all"))
     )
-
-
-_WEIGHT = cols.number("weight", help="What a point of the rating adds to the relevance.")
-SHOWN = cols.Rows(
-    "criteria_weights",
-    cols.text("weighed", "weights"),
-    "quality",
-    "low high",
-    cols.signed("gain", "over equal", "Over equal weights, on the same queries."),
-    "gain_low gain_high",
-    "n",
-    cols.text("weights", "which", width=420),
-    ends="95 % interval, paired by query.",
-)
-RESPONSE = cols.Rows("criteria_response", "criterion", _WEIGHT, "quality low high n")
-TRAIL = cols.Rows(
-    "criteria",
-    "criterion",
-    cols.text("meaning", "5 and 0 mean", width=420),
-    _WEIGHT,
-    cols.number("least", help="Lowest weight of any query."),
-    cols.number("most", help="Highest weight of any query."),
-    cols.text("of", "queries"),
-    cols.text(
-        "origin",
-        "from",
-        "The paper, your specification, or the query; fallback: nothing usable was inferred.",
-    ),
-)
-RATED = cols.Rows(
-    "ratings",
-    "query_id rank passage_id",
-    "criterion",
-    cols.points("rating", help="Relevance 0 to 10, criteria 0 to 5."),
-    _WEIGHT,
-    cols.count("grade", help="In the golden set; empty = unjudged."),
-)

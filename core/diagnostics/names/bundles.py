@@ -37,6 +37,8 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 SHIPPED = DATA / "diagnostics"
 _FEWEST = 4
 _T = TypeVar("_T")
+BASE, DIACRITICS = "base", "strip_diacritics"
+_NEAR = (0, 1, 2, 0, 3)  # Substitutions in the name of each candidate: impostors have the true name, almost
 
 
 class Work(NamedTuple):
@@ -168,10 +170,6 @@ def _by_entity(works: Sequence[Work]) -> dict[str, list[Work]]:
 
 def _one(drawn: np.random.Generator, items: Sequence[_T]) -> _T:
     return items[int(drawn.integers(len(items)))]
-
-
-BASE, DIACRITICS = "base", "strip_diacritics"
-_NEAR = (0, 1, 2, 0, 3)  # Substitutions in the name of each candidate: impostors have the true name, almost
 
 
 class Texts(NamedTuple):

@@ -34,6 +34,9 @@ MASK = "hard_name_mask"
 
 Vectors = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]
+_OF = ("embedder", "dim", "language")
+MOST = 300  # Default maximum of measured questions
+LIMITED = "names in questions"
 
 
 def margins(queries: Vectors, candidates: Vectors) -> NDArray[np.float64]:
@@ -101,9 +104,6 @@ def ascii_only(texts: Sequence[Texts]) -> NDArray[np.bool_]:
     return np.array(
         [all(candidate.isascii() for candidate in (some.query, *some.candidates)) for some in texts]
     )
-
-
-_OF = ("embedder", "dim", "language")
 
 
 def summary(rows: pl.DataFrame) -> pl.DataFrame:
@@ -174,10 +174,6 @@ def _check(some: pl.DataFrame, condition: str, measure: str, must: float) -> Che
     return Check(
         embedder, dim, language, condition, None if far is None else far == must, far, int(values["n"].sum())
     )
-
-
-MOST = 300  # Default maximum of measured questions
-LIMITED = "names in questions"
 
 
 class Question(NamedTuple):

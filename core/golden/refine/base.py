@@ -30,6 +30,7 @@ _LEAST: Mapping[str, float] = {
     "batch": 2, "confirmations": MARGINS_ONLY, "stable": 1, "z": 0, "exposures": 0, "turns": 1, "clip": 1e-6,
     "step": 1e-6, "least_step": 1e-6, "recentre": 1, "prior": 1e-6, "scale": 1e-6, "sure": 0.5,
 }  # fmt: skip
+Pair = tuple[int, int]  # Two items, the better one first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +87,6 @@ class RefineSettings:
             if isinstance(value, bool) or not isinstance(value, kinds):
                 raise InputError(f"{name} = {value!r} is not allowed.", do=f"Give a {known[name].__name__}.")
         return cls(**given)
-
-
-Pair = tuple[int, int]  # Two items, the better one first
 
 
 class Point(NamedTuple):

@@ -34,6 +34,9 @@ Floats = NDArray[np.float64]
 GRADE_NOISE = 0.35
 MOST_ITEMS = 1_000
 MOST_RUNS = 10_000
+Choice = Literal["none", "locks", "map"]
+_MOST = 10.0  # standard deviations of the truth: a judge this noisy cannot distinguish anything
+_NEAR = 0.01  # difference in tau within which a cheaper method is preferred to the best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +121,6 @@ def tau(order: Sequence[int], truth: Floats) -> float:
     values = truth[np.array(order)]
     pairs = np.triu_indices(len(values), 1)
     return float(np.sign(np.subtract.outer(values, values)[pairs]).mean())
-
-
-Choice = Literal["none", "locks", "map"]
-
-_MOST = 10.0  # standard deviations of the truth: a judge this noisy cannot distinguish anything
-_NEAR = 0.01  # difference in tau within which a cheaper method is preferred to the best
 
 
 @dataclass(frozen=True, slots=True)

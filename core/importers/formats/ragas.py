@@ -37,6 +37,16 @@ from core.importers.read.text import no_column, place
 from core.importers.report import AS_YOU_WISH, TAKEN, FileReport, file_report, settled
 from core.importers.samples import SAMPLE, Answered, assemble, completed
 
+_OTHER = {"rubrics", "rubric", "id", "synthesizer_name",
+          "persona_name", "query_style", "query_length", "multi_responses", "line"}  # fmt: skip
+_NO_PLACE = "says of the question or its reference what has no place here"
+_INDEX = ("", "Unnamed: 0")  # pandas' names for a column of row numbers
+_IDS = ("query_id", "question_id")
+_LISTS = ("contexts", "context_ids", "references", "reference_ids", "right")
+_ID_LISTS = ("context_ids", "reference_ids")
+_SEVERAL = "ground_truths"  # The name that older releases gave to lists of right answers
+_ANNOTATED = ("metric_input", "metric_output")
+
 
 def _ids(holder: object, key: str, where: str) -> list[str] | None:
     """Return a list of ids, which may be integers."""
@@ -60,15 +70,6 @@ _ROLES: Fields = {
     "reference_ids": ("reference_context_ids", _ids),
     "right": ("reference/ground_truth/ground_truths", _right),
 }
-_OTHER = {"rubrics", "rubric", "id", "synthesizer_name",
-          "persona_name", "query_style", "query_length", "multi_responses", "line"}  # fmt: skip
-_NO_PLACE = "says of the question or its reference what has no place here"
-_INDEX = ("", "Unnamed: 0")  # pandas' names for a column of row numbers
-_IDS = ("query_id", "question_id")
-_LISTS = ("contexts", "context_ids", "references", "reference_ids", "right")
-_ID_LISTS = ("context_ids", "reference_ids")
-_SEVERAL = "ground_truths"  # The name that older releases gave to lists of right answers
-_ANNOTATED = ("metric_input", "metric_output")
 _GIVEN: Fields = {
     role: (path.partition("/")[0], reader)
     for role, (path, reader) in _ROLES.items()

@@ -30,6 +30,13 @@ from core.importers.runs import collection_frames, collection_of, imported_run, 
 _SPACE = np.zeros(256, dtype=bool)
 _SPACE[[9, 11, 12, 13, 32]] = True
 _NEWLINE, _TAB, _HASH = 10, 9, ord("#")
+_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
+_BLANKS = "More fields between blanks than {n}: an id may hold a blank."
+_BLANK_IDS = "Ids hold blanks only where tabs part the fields of a line; else such a line is refused."
+_TABS = "Separate the fields by tabs, or write ids without blanks."
+_OBJECT = re.compile(r'\{\s*"[^"]*"\s*:')  # How a JSON object begins
+_HEAD_OF_TOPICS = {"query_id", "qid", "id", "query-id", "_id", "query", "text", "title", "question"}
+_UNUSED = {"iteration": "trec_eval does not read it"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +207,6 @@ class _Kind:
     shifted: str  # pattern of a line that a blank in an id may have lengthened
 
 
-_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
-_BLANKS = "More fields between blanks than {n}: an id may hold a blank."
-_BLANK_IDS = "Ids hold blanks only where tabs part the fields of a line; else such a line is refused."
-_TABS = "Separate the fields by tabs, or write ids without blanks."
 _RUN = _Kind(
     ("query_id", "iteration", "passage_id", "rank", "score", "run"),
     "This line has {n} fields, a run has 6: query, iteration, passage, rank, score, tag.",
@@ -226,9 +229,6 @@ _MARCO = _Kind(
     r"\s\d+\s*$",
 )
 _TOPIC = _Kind(("query_id", "text"), "This line has {n} fields; topics have 2: query, text.", "", "", "")
-_OBJECT = re.compile(r'\{\s*"[^"]*"\s*:')  # How a JSON object begins
-_HEAD_OF_TOPICS = {"query_id", "qid", "id", "query-id", "_id", "query", "text", "title", "question"}
-_UNUSED = {"iteration": "trec_eval does not read it"}
 
 
 class TrecRun(Format):

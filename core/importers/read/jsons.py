@@ -31,6 +31,9 @@ _KINDS: Mapping[type, str] = {
     str: "text", int: "an integer", float: "a number", bool: "true or false", dict: "an object",
     list: "a list", type(None): "null",
 }  # fmt: skip
+_DEPTH = 6
+_STARTS = {"{": "object", "[": "list", "null": "null", "true": "flag", "false": "flag"}
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:,])|(-?\d[\d.eE+-]*|NaN|-?Infinity)|(true|false|null)|\S')
 
 
 def read_json(member: Member, most: int = MOST_BYTES) -> object:
@@ -330,11 +333,6 @@ def objects(member: Member, *path: str, most: int | None = None) -> Iterator[tup
         if not isinstance(value, dict):
             raise InputError(f"It is {kind_of_value(value)}, not an object.", where=where)
         yield where, value
-
-
-_DEPTH = 6
-_STARTS = {"{": "object", "[": "list", "null": "null", "true": "flag", "false": "flag"}
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]:,])|(-?\d[\d.eE+-]*|NaN|-?Infinity)|(true|false|null)|\S')
 
 
 @per_member

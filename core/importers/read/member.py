@@ -22,6 +22,17 @@ from core.importers.read.text import shown
 
 _T = TypeVar("_T")
 _CURRENT: ContextVar[Progress | None] = ContextVar("progress", default=None)
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+HEAD_BYTES = 64 * KIB
+BROKEN = (
+    *(OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
+    *(NotImplementedError, RuntimeError, ValueError),
+)
+"""Errors that the standard library raises on damaged or unsupported archives."""
+_ENDINGS = (
+    *(".qrels", ".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".parq"),
+    *(".trec", ".run", ".xlsx", ".hdf5", ".h5", ".db", ".sqlite", ".sqlite3", ".md"),
+)
 
 
 class Progress:
@@ -78,19 +89,6 @@ def watched(progress: Progress | None) -> Iterator[None]:
 def current() -> Progress | None:
     """Return the progress to report to, or None."""
     return _CURRENT.get()
-
-
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-HEAD_BYTES = 64 * KIB
-BROKEN = (
-    *(OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
-    *(NotImplementedError, RuntimeError, ValueError),
-)
-"""Errors that the standard library raises on damaged or unsupported archives."""
-_ENDINGS = (
-    *(".qrels", ".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".parq"),
-    *(".trec", ".run", ".xlsx", ".hdf5", ".h5", ".db", ".sqlite", ".sqlite3", ".md"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

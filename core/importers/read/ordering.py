@@ -16,6 +16,11 @@ KEY = ["run", "stage", "query_id"]
 OwnIds = Literal["keep", "drop"]
 TieOrder = Literal["file", "trec_eval"]
 """Whose order a ranking has: the file's own ranks if it has them, or trec_eval's."""
+_FULL = pl.all_horizontal(pl.col("ranks", "span", "ranked") == pl.col("n"))
+_GOOD = (_FULL & pl.col("lowest").is_in([0, 1])).fill_null(value=False)
+"""Whether the ranks of a list count 1..n or 0..n-1."""
+_IS_ONE = pl.when((pl.col("ranked") > 0) & (pl.col("ranks") > 1)).then(_GOOD).otherwise("falling")
+"""Whether rows are one list rather than several of stacks that nothing distinguishes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +125,6 @@ def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
             again_at.min().alias("again_at"),
         )
     )
-
-
-_FULL = pl.all_horizontal(pl.col("ranks", "span", "ranked") == pl.col("n"))
-_GOOD = (_FULL & pl.col("lowest").is_in([0, 1])).fill_null(value=False)
-"""Whether the ranks of a list count 1..n or 0..n-1."""
-_IS_ONE = pl.when((pl.col("ranked") > 0) & (pl.col("ranks") > 1)).then(_GOOD).otherwise("falling")
-"""Whether rows are one list rather than several of stacks that nothing distinguishes."""
 
 
 def _counted(rows: pl.DataFrame) -> pl.DataFrame:

@@ -25,6 +25,12 @@ from core.importers.read.tabular import READ_ERRORS, Table, json_lines, read_obj
 from core.importers.read.text import Block, blocks, place, quoted, shown
 
 _MOST_BYTES = 4 * MOST_BYTES  # Largest file; only its wanted fields are held
+_WITH_UNIT = re.compile(r"[\d.,]+ ?[^\W\d_]+")
+_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_INTEGERS = re.compile(r"\[[\d\s,]*\d[\d\s,]*\]", re.ASCII)
+_BETWEEN = re.compile(r"[\s,]*")
+_HALF = re.compile("[\ud800-\udfff]")
+_UNFOLDS = 8  # Assumed ratio of a packed table's unpacked size to its size
 
 
 def read_lines(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
@@ -109,13 +115,6 @@ def numbers(rows: pl.DataFrame, column: str, name: str, *, whole: bool = False) 
     return values.cast(pl.Int64) if whole else values
 
 
-_WITH_UNIT = re.compile(r"[\d.,]+ ?[^\W\d_]+")
-_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-_INTEGERS = re.compile(r"\[[\d\s,]*\d[\d\s,]*\]", re.ASCII)
-_BETWEEN = re.compile(r"[\s,]*")
-_HALF = re.compile("[\ud800-\udfff]")
-
-
 def id_list(cell: str | None, where: str) -> list[str] | None:
     """Return the ids of a cell, which may be integers (``[1, 2]`` or ``[1 2]``); otherwise as `text_list`."""
     integers = _INTEGERS.fullmatch((cell or "").strip())
@@ -157,9 +156,6 @@ def _printed(text: str, where: str) -> list[str]:
     if not _BETWEEN.fullmatch(text, last):
         raise InputError(f"{quoted(text)} is not a list of texts.", where=where)
     return texts
-
-
-_UNFOLDS = 8  # Assumed ratio of a packed table's unpacked size to its size
 
 
 def is_large(member: Member) -> bool:

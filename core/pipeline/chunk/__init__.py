@@ -25,6 +25,10 @@ from core.records import Collection, JsonMap, part_id
 from core.tables import TABLES, frame, schema
 
 Pool = Callable[[Vectors], Vectors]
+PARALLEL_FROM = 20_000_000
+"""Number of characters from which several processes are worth their start (about two seconds)."""
+_BLOCK = 2_000_000  # Characters that one task takes
+_PIECES = schema("source start_char:int64 end_char:int64 title text tokens:int32 tokenizer")
 
 
 def late_vectors(
@@ -68,11 +72,6 @@ def vectors_of(
         if on_document is not None:
             on_document(done, len(groups))
     return vectors
-
-
-PARALLEL_FROM = 20_000_000
-"""Number of characters from which several processes are worth their start (about two seconds)."""
-_BLOCK = 2_000_000  # Characters that one task takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,9 +158,6 @@ def _blocks(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     ends = rows["text"].str.len_chars().cum_sum()
     for block in rows.with_columns(block=ends // _BLOCK).partition_by("block", maintain_order=True):
         yield block.drop("block")
-
-
-_PIECES = schema("source start_char:int64 end_char:int64 title text tokens:int32 tokenizer")
 
 
 def _cut(chunker: JsonMap, documents: pl.DataFrame) -> pl.DataFrame:

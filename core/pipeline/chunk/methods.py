@@ -18,23 +18,65 @@ from core.params import Method, Param, read_method
 from core.pipeline.chunk.work import TOKENIZERS, Span, Work, next_word
 from core.records import JsonMap, canonical_json, short_hash
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunker(Method):
-    """One way to cut documents; sizes count tokens."""
-
-    split: Callable[[Work], Sequence[Span]]  # cuts a document into spans, in order
-
-
 LANGUAGES = {
     "english": "en", "french": "fr", "german": "de", "spanish": "es", "italian": "it", "portuguese": "pt",
     "dutch": "nl", "danish": "da", "norwegian": "no", "swedish": "sv", "russian": "ru", "turkish": "tr",
     "other": "en",
 }  # fmt: skip
 """Languages whose abbreviations are known, by name; sentence ends are known for all scripts."""
-
 Divide = Callable[[Work, int, int], Iterable[Span]]
 _BLANK_LINE = re.compile(r"\n[^\S\n]*(?:\n\s*)+|\f\s*")
+_LARGEST = 32_768
+_SIZE = Param(
+    name="size",
+    default=500,
+    low=16,
+    high=_LARGEST,
+    text="The most tokens of a passage, its metadata included",
+)
+_OVERLAP = Param(
+    name="overlap",
+    default=0,
+    low=0,
+    high=_LARGEST // 2,
+    text="The most tokens that a passage repeats of the one before it; less than half of the size",
+)
+_METADATA = Param(
+    name="metadata",
+    default="title",
+    choices=("none", "title", "breadcrumb"),
+    text="What is put before a passage as its title: nothing, the document's title, or the path to it "
+    "(document > section > subsection, page)",
+)
+_LANGUAGE = Param(
+    name="language",
+    default="english",
+    choices=tuple(LANGUAGES),
+    text="Whose abbreviations do not end a sentence",
+)
+_TOKENIZER = Param(
+    name="tokenizer",
+    default="o200k_base",
+    choices=TOKENIZERS,
+    text="What counts tokens; estimate = a token per four bytes",
+)
+_LATE = Param(
+    name="late",
+    default="no",
+    choices=("no", "yes"),
+    text="yes: the whole document is encoded at once and each chunk's vector is the mean of its tokens' "
+    "(thesis §3.5); the encoder must give token vectors",
+)
+_SPOKEN = (_LANGUAGE, _TOKENIZER, _LATE)
+_ONE_LINE = re.compile(r"[^\n]*(?:\n {0,3}(?:=+|-+)[ \t]*)?")  # the second line underlines the heading
+_LEAST = "Shorter paragraphs (in tokens) are joined with the next"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunker(Method):
+    """One way to cut documents; sizes count tokens."""
+
+    split: Callable[[Work], Sequence[Span]]  # cuts a document into spans, in order
 
 
 def sentences(work: Work, start: int, end: int) -> Iterator[Span]:
@@ -103,52 +145,6 @@ def _last(work: Work, units: Sequence[Span], first: int) -> int:
     while last > first and not work.fits(start, units[last][1]):
         last -= 1
     return last
-
-
-_LARGEST = 32_768
-
-
-_SIZE = Param(
-    name="size",
-    default=500,
-    low=16,
-    high=_LARGEST,
-    text="The most tokens of a passage, its metadata included",
-)
-_OVERLAP = Param(
-    name="overlap",
-    default=0,
-    low=0,
-    high=_LARGEST // 2,
-    text="The most tokens that a passage repeats of the one before it; less than half of the size",
-)
-_METADATA = Param(
-    name="metadata",
-    default="title",
-    choices=("none", "title", "breadcrumb"),
-    text="What is put before a passage as its title: nothing, the document's title, or the path to it "
-    "(document > section > subsection, page)",
-)
-_LANGUAGE = Param(
-    name="language",
-    default="english",
-    choices=tuple(LANGUAGES),
-    text="Whose abbreviations do not end a sentence",
-)
-_TOKENIZER = Param(
-    name="tokenizer",
-    default="o200k_base",
-    choices=TOKENIZERS,
-    text="What counts tokens; estimate = a token per four bytes",
-)
-_LATE = Param(
-    name="late",
-    default="no",
-    choices=("no", "yes"),
-    text="yes: the whole document is encoded at once and each chunk's vector is the mean of its tokens' "
-    "(thesis §3.5); the encoder must give token vectors",
-)
-_SPOKEN = (_LANGUAGE, _TOKENIZER, _LATE)
 
 
 def _fixed(work: Work) -> list[Span]:
@@ -244,9 +240,6 @@ RECURSIVE = Chunker(
 )
 
 
-_ONE_LINE = re.compile(r"[^\n]*(?:\n {0,3}(?:=+|-+)[ \t]*)?")  # the second line underlines the heading
-
-
 def _by_paragraph(work: Work) -> list[Span]:
     spans: list[Span] = []
     waiting: Span | None = None  # too little for a passage
@@ -272,7 +265,6 @@ def _too_little(work: Work, start: int, end: int) -> bool:
     return alone or work.gauge.count(start, end) < work.options["least"]
 
 
-_LEAST = "Shorter paragraphs (in tokens) are joined with the next"
 PARAGRAPH = Chunker(
     name="paragraph",
     text="One paragraph each; a heading goes with the paragraph below it (thesis §7, page split).",

@@ -43,6 +43,28 @@ source identifies the document (path within the folder, or id in the table); hea
 begins, its level 1..6 and its title, in text order, empty if none are known; pages say where each page
 begins, empty if there are no pages.
 """
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "source": (
+        "source", "_id", "id", "doc_id", "docid", "document_id", "docno", "passage_id", "pid", "corpus_id",
+        "chunk_id", "path", "url",
+    ),
+    "text": ("text", "contents", "content", "body", "passage", "document", "passage_text"),
+    "title": ("title", "name", "heading"),
+}  # fmt: skip
+"""Role of a column → the names it may have, the likeliest first."""
+Reader = Callable[[Member], Content]
+READERS: Mapping[str, Reader] = {
+    ".txt": read_text,
+    ".text": read_text,
+    ".md": read_markdown,
+    ".markdown": read_markdown,
+    ".html": read_html,
+    ".htm": read_html,
+    ".xhtml": read_html,
+    ".pdf": read_pdf,
+}
+"""File name ending → the reader of such files."""
+FORMATS = ("auto", "beir", "jsonl", "table", "documents")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +112,6 @@ def from_passages(passages: pl.DataFrame) -> pl.DataFrame:
 
 def _is_markdown(source: str) -> bool:
     return READERS.get(PurePosixPath(source).suffix.lower()) is read_markdown
-
-
-ROLES: Mapping[str, tuple[str, ...]] = {
-    "source": (
-        "source", "_id", "id", "doc_id", "docid", "document_id", "docno", "passage_id", "pid", "corpus_id",
-        "chunk_id", "path", "url",
-    ),
-    "text": ("text", "contents", "content", "body", "passage", "document", "passage_text"),
-    "title": ("title", "name", "heading"),
-}  # fmt: skip
-"""Role of a column → the names it may have, the likeliest first."""
 
 
 def _holds_documents(member: Member, given: Mapping[str, str]) -> bool:
@@ -159,21 +170,6 @@ def _complete(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col(name).fill_null([]) if isinstance(dtype, pl.List) else pl.col(name).cast(dtype)
         for name, dtype in SCHEMA.items()
     )
-
-
-Reader = Callable[[Member], Content]
-READERS: Mapping[str, Reader] = {
-    ".txt": read_text,
-    ".text": read_text,
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-    ".html": read_html,
-    ".htm": read_html,
-    ".xhtml": read_html,
-    ".pdf": read_pdf,
-}
-"""File name ending → the reader of such files."""
-FORMATS = ("auto", "beir", "jsonl", "table", "documents")
 
 
 def read_documents(path: Path, *, form: str = "auto", columns: Mapping[str, str] | None = None) -> Documents:

@@ -17,6 +17,13 @@ from core.importers.read.text import shown, whole
 
 DOCUMENT_BYTES = 64 * MIB  # Maximum size of a document file; books of a thousand pages take a tenth of it
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*")
+_NO_PARAGRAPH = re.compile(r"\s*$| {0,3}(?:[-*+>|]|\d+[.)])|\t| {4}")
+_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?")
+_MARKUP = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)|\{#[^{}]*\}\s*$")
+MATTER_CHARACTERS = 65_536  # Maximum size of front matter that is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +70,6 @@ def all_bytes(member: Member) -> bytes:
     return data
 
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*")
-_NO_PARAGRAPH = re.compile(r"\s*$| {0,3}(?:[-*+>|]|\d+[.)])|\t| {4}")
-_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?")
-_MARKUP = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)|\{#[^{}]*\}\s*$")
-
-
 def read_text(member: Member) -> Content:
     """Read a text file in UTF-8; form feeds begin pages."""
     text = _decoded(member)
@@ -85,9 +84,6 @@ def read_markdown(member: Member) -> Content:
     top = min((heading.level for heading in headings), default=0)
     title = next((heading.title for heading in headings if heading.level == top), "")
     return Content(text, title if top == 1 else "", headings, fields=front_matter(text))
-
-
-MATTER_CHARACTERS = 65_536  # Maximum size of front matter that is read
 
 
 def front_matter(text: str) -> dict[str, Any] | None:

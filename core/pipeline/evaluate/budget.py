@@ -33,6 +33,10 @@ CREATE TABLE IF NOT EXISTS amounts (
 CREATE TABLE IF NOT EXISTS again (calls INTEGER NOT NULL);
 """
 _OPEN, _SETTLED, _LOST = "open", "settled", "lost"
+FREE = ("cpu_ms",)
+"""Units that nobody bills during an evaluation; they are priced when stacks are compared."""
+_WAIT_S = 1.0
+_CENT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +136,6 @@ class Receipts:
 
     def _sum(self, query: str) -> float:
         return float(self._db.execute(query).fetchone()[0])
-
-
-FREE = ("cpu_ms",)
-"""Units that nobody bills during an evaluation; they are priced when stacks are compared."""
-_WAIT_S = 1.0
-_CENT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)

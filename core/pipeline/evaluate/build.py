@@ -49,6 +49,20 @@ from core.providers.rerank import Reranker, make_reranker
 from core.records import Basis, JsonMap
 
 M = TypeVar("M")
+VECTORS, INDEX = "vectors.npy", "index"
+_BM25 = tuple(option.name for option in BM25_OPTIONS)
+LOCAL_PART, REMOTE_PART = 1024, 16_384
+"""Texts that are embedded together. A killed process loses at most one part of local work; of paid work it
+loses at most the batches under way, as their replies are in the journal."""
+_SLICE_ROWS = 65_536
+OPEN_BYTES = 2 * 2**30
+"""Stacks are measured in turn with others as long as their indexes need no more memory than this."""
+SEQUENTIAL_BELOW = 50_000
+"""Fewer vectors than this are indexed on one thread: a graph is then the same every time."""
+Progress = Callable[[int, int, str], None]
+"""Told how much is done, of how much, and of what ("passages"); may raise an error to stop the work."""
+PASSAGES = "passages"
+Dense = DenseIndex | DatabaseIndex
 
 
 class Models:
@@ -137,27 +151,10 @@ class Models:
         return model
 
 
-VECTORS, INDEX = "vectors.npy", "index"
-_BM25 = tuple(option.name for option in BM25_OPTIONS)
-LOCAL_PART, REMOTE_PART = 1024, 16_384
-"""Texts that are embedded together. A killed process loses at most one part of local work; of paid work it
-loses at most the batches under way, as their replies are in the journal."""
-_SLICE_ROWS = 65_536
-OPEN_BYTES = 2 * 2**30
-"""Stacks are measured in turn with others as long as their indexes need no more memory than this."""
-SEQUENTIAL_BELOW = 50_000
-"""Fewer vectors than this are indexed on one thread: a graph is then the same every time."""
-
-Progress = Callable[[int, int, str], None]
-"""Told how much is done, of how much, and of what ("passages"); may raise an error to stop the work."""
-PASSAGES = "passages"
-
-
 def no_progress(_done: int, _whole: int, _unit: str) -> None:
     """Ignore progress reports."""
 
 
-Dense = DenseIndex | DatabaseIndex
 _Index = TypeVar("_Index", bound=Bm25Index | Dense | Partitioned[Any])
 
 

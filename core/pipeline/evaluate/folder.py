@@ -23,6 +23,18 @@ from core.providers.calls import redact
 from core.records import now
 
 __all__ = ["Progress", "State", "Status"]
+EVALUATIONS = "evaluations"
+ARTIFACTS = "artifacts"
+_STAGE = "#"  # Separates a step from its stage
+_NAME = re.compile(r"[^\w.-]+")
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS blocks (
+    step TEXT NOT NULL, pass TEXT NOT NULL, ms BLOB NOT NULL, cpu_ms BLOB, waited_ms REAL NOT NULL,
+    PRIMARY KEY (step, pass));
+CREATE TABLE IF NOT EXISTS places (
+    step TEXT NOT NULL, pass TEXT NOT NULL, place BLOB NOT NULL, PRIMARY KEY (step, pass));
+CREATE TABLE IF NOT EXISTS rounds (number INTEGER PRIMARY KEY, began TEXT NOT NULL, ended TEXT);
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,20 +55,6 @@ class Status(jobs.Status):
 
 
 Progress = Callable[[Status], None]  # Told about every unit of work, and once more at the end
-
-
-EVALUATIONS = "evaluations"
-ARTIFACTS = "artifacts"
-_STAGE = "#"  # Separates a step from its stage
-_NAME = re.compile(r"[^\w.-]+")
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS blocks (
-    step TEXT NOT NULL, pass TEXT NOT NULL, ms BLOB NOT NULL, cpu_ms BLOB, waited_ms REAL NOT NULL,
-    PRIMARY KEY (step, pass));
-CREATE TABLE IF NOT EXISTS places (
-    step TEXT NOT NULL, pass TEXT NOT NULL, place BLOB NOT NULL, PRIMARY KEY (step, pass));
-CREATE TABLE IF NOT EXISTS rounds (number INTEGER PRIMARY KEY, began TEXT NOT NULL, ended TEXT);
-"""
 
 
 class _In:

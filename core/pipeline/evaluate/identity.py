@@ -39,6 +39,8 @@ _PACKAGES: Mapping[str, str] = MappingProxyType(
 _ENGINES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"index": ("faiss-cpu",), "bm25": ("bm25s", "PyStemmer")}
 )
+ABSENT = "—"
+_CLIENTS = ("cohere", "fastembed", "onnxruntime", "openai", "sentence-transformers", "tokenizers", "voyageai")
 
 
 def identities(job: Job) -> Identities:
@@ -124,10 +126,6 @@ def _versions(packages: Iterable[str]) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return versions
-
-
-ABSENT = "—"
-_CLIENTS = ("cohere", "fastembed", "onnxruntime", "openai", "sentence-transformers", "tokenizers", "voyageai")
 
 
 def described() -> JsonMap:

@@ -16,6 +16,9 @@ from core.prices import PriceBook
 from core.providers.config import ModelConfig
 from core.records import Batch, JsonMap, Stack, canonical_json, short_hash
 
+EMPTY_BOOK = PriceBook("none", ())
+TASKS = ("embed", "index", "query")  # Kinds of tasks of a cluster
+
 
 @dataclass(frozen=True, slots=True)
 class Late:
@@ -100,9 +103,6 @@ def corpus_of(passages: pl.DataFrame, chunking: str | None = None, *, late: Late
     return Corpus(ids, texts, passages.height - searched.height, short_hash(*ids, *texts), chunking, late)
 
 
-EMPTY_BOOK = PriceBook("none", ())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
     """How time is measured."""
@@ -150,9 +150,6 @@ class Share:
     cpus: float = 1.0  # Processors
     gpus: float = 0.0  # Graphics processors
     memory_gb: float | None = None  # Reserved memory; None = none
-
-
-TASKS = ("embed", "index", "query")  # Kinds of tasks of a cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

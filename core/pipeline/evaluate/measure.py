@@ -41,6 +41,15 @@ from core.tables import frame
 Dense = DenseIndex | DatabaseIndex
 T = TypeVar("T")
 R = TypeVar("R")
+FIRST = (1, 1)  # Round and repeat whose answers count as the results
+Pass = tuple[int, int]  # Round and repeat, from 1
+_OVERLAP = 1.05
+ANN_RECALL = "ann_recall"
+TOLD = (
+    "chars_per_second", "truncated", "unscored", "discarded", "repaired", "equal_weights", "changed",
+    "dropped", "calls", "unmatched", "repeated", "not_a_number", "retried", "saved_calls",
+)  # fmt: skip
+"""Details of a model that are kept per query."""
 
 
 def in_order(work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[R]:
@@ -53,11 +62,6 @@ def in_order(work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterat
         yield from pool.map(work, items)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-FIRST = (1, 1)  # Round and repeat whose answers count as the results
-
-Pass = tuple[int, int]  # Round and repeat, from 1
 
 
 @dataclass(slots=True)
@@ -241,9 +245,6 @@ def stages(outcomes: Sequence[Outcome]) -> dict[str, Block]:
     }
 
 
-_OVERLAP = 1.05
-
-
 def name(of: Pass) -> str:
     """Return the name of a pass in words and files: "1.2" is the second repeat of the first round."""
     return f"{of[0]}.{of[1]}"
@@ -284,12 +285,6 @@ def _named(step: Step) -> str:
 
 
 EXACT = next(name for name, kind in INDEXES.items() if kind.exact)
-ANN_RECALL = "ann_recall"
-TOLD = (
-    "chars_per_second", "truncated", "unscored", "discarded", "repaired", "equal_weights", "changed",
-    "dropped", "calls", "unmatched", "repeated", "not_a_number", "retried", "saved_calls",
-)  # fmt: skip
-"""Details of a model that are kept per query."""
 
 
 class Signal(NamedTuple):

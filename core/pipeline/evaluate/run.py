@@ -23,6 +23,9 @@ from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
 from core.providers.rerank import make_reranker
 from core.records import JsonMap, Run, Sink, Stack, now
 
+Before = Callable[[Session, Job], Sequence[Stack]]
+"""Chooses the stacks of an evaluation to run, in its folder and budget, before any runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class After:
@@ -30,10 +33,6 @@ class After:
 
     do: Callable[[Session, Sequence[str]], object]  # takes the ids of the runs
     billed: Sequence[tuple[str, str]] = ()  # item and unit of its payments
-
-
-Before = Callable[[Session, Job], Sequence[Stack]]
-"""Chooses the stacks of an evaluation to run, in its folder and budget, before any runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

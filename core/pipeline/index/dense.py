@@ -44,6 +44,10 @@ NOTHING = Hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
 _SPARE = 8
 _ROUNDING = 2.0**-22
 """Rounding error of a float32 sum of products, per square root of its terms and relative to their size."""
+KIND = "vector index"
+_FILE = "index.faiss"
+_BATCH = 4096
+_SEED = 0
 
 
 class ExactSearch:
@@ -104,12 +108,6 @@ def ann_recall(hits: Hits, exact_hits: Hits, k: int) -> float | None:
     if not len(wanted):
         return None
     return float(np.isin(wanted, hits.passages[:k]).mean())
-
-
-KIND = "vector index"
-_FILE = "index.faiss"
-_BATCH = 4096
-_SEED = 0
 
 
 class DenseIndex:

@@ -40,6 +40,65 @@ BLOCK_ROWS = 65_536
 
 _UNIT_TOLERANCE = 0.005
 """Tolerance around 1 for the length of a normalised vector, as vendors send rounded numbers."""
+POINTS_PER_CENTROID = 39
+"""Training vectors per centroid that k-means needs (the limit below which faiss warns)."""
+MORE, SAME = "more", "same"
+FILTERED = Param(
+    name="filtered", default=MORE, choices=(MORE, SAME),
+    text="Looked at under a filter: more, the less it leaves, and all that it leaves where that is less; or"
+    " the same as without one.",
+)  # fmt: skip
+_GRAPH = (
+    Param(name="M", default=32, low=2, high=512, text="Neighbours per vector."),
+    Param(
+        name="efConstruction", default=200, low=1, high=10_000, text="Candidates looked at per vector added."
+    ),
+    Param(
+        name="efSearch",
+        default=128,
+        low=1,
+        high=100_000,
+        text="Candidates looked at per search; raised to the depth asked for when that is larger.",
+    ),
+    FILTERED,
+)
+_ID = 8
+"""Bytes per vector for its id in a list."""
+_TRAIN = Param(
+    name="train", default=65_536, low=1, high=10_000_000, text="Vectors to learn from, a seeded sample."
+)
+_CODES = (
+    Param(
+        name="m",
+        default=0,
+        low=0,
+        high=4096,
+        text="Parts of a vector, each one code; 0: a quarter of the dimensions, or the next divisor below.",
+    ),
+    Param(name="nbits", default=8, low=4, high=12, text="Bits of a code: 2^nbits centroids for each part."),
+    _TRAIN,
+)
+_LISTS = (
+    Param(
+        name="lists",
+        default=64,
+        low=1,
+        high=1_000_000,
+        text="Lists that vectors fall into by their nearest centroid; unless said, as many fewer as leave 39"
+        " passages to each.",
+    ),
+    Param(
+        name="nprobe",
+        default=8,
+        low=1,
+        high=1_000_000,
+        text="Lists looked at per search, the nearest first; as many as there are find what flat finds.",
+    ),
+)
+_ROUNDS = Param(name="rounds", default=10, low=1, high=100, text="Rounds of learning the rotation.")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_COLUMNS = ("id", "vector", "text")
+KEY = Param(name="key_env", default="", free=True, text="Environment variable that holds an API key, if any.")
 
 
 def check_metric(
@@ -103,10 +162,6 @@ def unit(block: Vectors, lengths: NDArray[np.float32], *, out: Vectors | None = 
     """Return copies [n, dim] of rows divided by their lengths, in `out` if given; zeros stay zeros."""
     divisors = lengths if lengths.all() else np.where(lengths > 0, lengths, np.float32(1))
     return np.divide(block, divisors[:, np.newaxis], out=out, dtype=np.float32)
-
-
-POINTS_PER_CENTROID = 39
-"""Training vectors per centroid that k-means needs (the limit below which faiss warns)."""
 
 
 class Training(Enum):
@@ -203,61 +258,6 @@ def _links(options: Options) -> float:
 def _codes(_: int, options: Options) -> float:
     return whole(options, "m") * whole(options, "nbits") / 8
 
-
-MORE, SAME = "more", "same"
-FILTERED = Param(
-    name="filtered", default=MORE, choices=(MORE, SAME),
-    text="Looked at under a filter: more, the less it leaves, and all that it leaves where that is less; or"
-    " the same as without one.",
-)  # fmt: skip
-_GRAPH = (
-    Param(name="M", default=32, low=2, high=512, text="Neighbours per vector."),
-    Param(
-        name="efConstruction", default=200, low=1, high=10_000, text="Candidates looked at per vector added."
-    ),
-    Param(
-        name="efSearch",
-        default=128,
-        low=1,
-        high=100_000,
-        text="Candidates looked at per search; raised to the depth asked for when that is larger.",
-    ),
-    FILTERED,
-)
-_ID = 8
-"""Bytes per vector for its id in a list."""
-_TRAIN = Param(
-    name="train", default=65_536, low=1, high=10_000_000, text="Vectors to learn from, a seeded sample."
-)
-_CODES = (
-    Param(
-        name="m",
-        default=0,
-        low=0,
-        high=4096,
-        text="Parts of a vector, each one code; 0: a quarter of the dimensions, or the next divisor below.",
-    ),
-    Param(name="nbits", default=8, low=4, high=12, text="Bits of a code: 2^nbits centroids for each part."),
-    _TRAIN,
-)
-_LISTS = (
-    Param(
-        name="lists",
-        default=64,
-        low=1,
-        high=1_000_000,
-        text="Lists that vectors fall into by their nearest centroid; unless said, as many fewer as leave 39"
-        " passages to each.",
-    ),
-    Param(
-        name="nprobe",
-        default=8,
-        low=1,
-        high=1_000_000,
-        text="Lists looked at per search, the nearest first; as many as there are find what flat finds.",
-    ),
-)
-_ROUNDS = Param(name="rounds", default=10, low=1, high=100, text="Rounds of learning the rotation.")
 
 KINDS = (
     Kind(
@@ -395,10 +395,6 @@ def no_selection(name: str) -> InputError:
     )
 
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_COLUMNS = ("id", "vector", "text")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine(Method):
     """A database that keeps vectors."""
@@ -451,6 +447,3 @@ def shared(url_env: str, *, id: str, vector: str) -> tuple[Param, ...]:  # noqa:
         Param(name="vector", default=vector, free=True, text="Where it keeps the vector."),
         Param(name="exact", default="no", choices=("no", "yes"), text="Compare every vector."),
     )
-
-
-KEY = Param(name="key_env", default="", free=True, text="Environment variable that holds an API key, if any.")

@@ -37,6 +37,11 @@ from core.records import JsonMap
 KIND = "index of a database"
 _WORDS = 200
 _SECRET = re.compile(r"[^\s:/@?&=;,]{3,}")
+Found = Sequence[tuple[Any, float]]
+"""Identifiers and scores, higher is better."""
+ALLOW = "CLQ_ALLOW_ENV"
+"""Variables that specifications may name as an index's address or key besides its engine's own, separated by
+blanks; only whoever runs the program sets it, as a specification may come from anybody."""
 
 
 class Place(NamedTuple):
@@ -55,10 +60,6 @@ class Facts(NamedTuple):
     dim: int  # dimensions of the vectors
     passages: int  # vectors
     size: int | None  # bytes of rows and index; None if the engine does not report it
-
-
-Found = Sequence[tuple[Any, float]]
-"""Identifiers and scores, higher is better."""
 
 
 class DatabaseIndex(ABC):
@@ -310,11 +311,6 @@ def numbered(vectors: Vectors) -> Iterator[tuple[int, Vectors]]:
     """Yield blocks of vectors as float32, with the position of their first vector."""
     for number, block in enumerate(blocks(vectors)):
         yield number * BLOCK_ROWS, block
-
-
-ALLOW = "CLQ_ALLOW_ENV"
-"""Variables that specifications may name as an index's address or key besides its engine's own, separated by
-blanks; only whoever runs the program sets it, as a specification may come from anybody."""
 
 
 def secret(engine: Engine, options: Options) -> str | None:

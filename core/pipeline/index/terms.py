@@ -33,6 +33,16 @@ _WORDS = re.compile(r"(?u)\b\w\w+\b")
 _MARKS = frozenset(
     "\u0300\u0301\u0302\u0303\u0308\u0327"
 )  # grave, acute, circumflex, tilde, diaeresis, cedilla
+# Ligatures of French as most keyboards type them, and the two letters i of Turkish, which `str.lower` mixes.
+_LIGATURES = (("œ", "oe"), ("Œ", "OE"), ("æ", "ae"), ("Æ", "AE"))
+_TURKISH_I = (("I", "ı"), ("İ", "i"))
+_FRENCH_ARTICLES = "qu jusqu lorsqu puisqu quoiqu"
+_ITALIAN_ARTICLES = "gl coll pell quest quell"
+BLOCK = 20_000
+"""Number of texts per task."""
+PARALLEL_FROM = 100_000
+"""Number of texts from which several processes are worth their start (about a second)."""
+_Part = tuple[NDArray[np.int32], NDArray[np.int64], list[str]]
 
 
 def _without_accents() -> dict[int, str]:
@@ -70,12 +80,6 @@ def _language(
         stop_words |= {word.translate(FOLD) for word in stop_words}
     return Language(stemmer, stop_words, fold, spelling)
 
-
-# Ligatures of French as most keyboards type them, and the two letters i of Turkish, which `str.lower` mixes.
-_LIGATURES = (("œ", "oe"), ("Œ", "OE"), ("æ", "ae"), ("Æ", "AE"))
-_TURKISH_I = (("I", "ı"), ("İ", "i"))
-_FRENCH_ARTICLES = "qu jusqu lorsqu puisqu quoiqu"
-_ITALIAN_ARTICLES = "gl coll pell quest quell"
 
 LANGUAGES: Mapping[str, Language] = MappingProxyType(
     {
@@ -149,13 +153,6 @@ class Analyzer:
         return self._of_thread.stemmer
 
 
-BLOCK = 20_000
-"""Number of texts per task."""
-
-PARALLEL_FROM = 100_000
-"""Number of texts from which several processes are worth their start (about a second)."""
-
-
 @dataclass(frozen=True, slots=True)
 class Terms:
     """The terms of texts."""
@@ -163,9 +160,6 @@ class Terms:
     ids: NDArray[np.int32]  # int32 [sum of `lengths`], the terms of all texts, one text after the other
     lengths: NDArray[np.int64]  # number of terms of each text
     vocabulary: dict[str, int]  # term → its number, which counts from 0 in the order of first appearance
-
-
-_Part = tuple[NDArray[np.int32], NDArray[np.int64], list[str]]
 
 
 def tokenise(texts: Sequence[str], analyzer: Analyzer, *, workers: int | None = None) -> Terms:

@@ -42,6 +42,12 @@ _ECHOES = 21
 _SHOWN = 300
 _LISTED = 50
 _MS_PER_HOUR = 3.6e6
+Asker = Worker | Here | Endpoint
+_TOLD = (
+    "fault", "stages", "calls", "answer", "shape", "unmatched", "headed", "named", "repeated", "known_by",
+    "not_a_number", "retried", "beside_pool",
+)  # fmt: skip
+_LEFT_OUT = ("unmatched", "repeated")
 
 
 class Question(NamedTuple):
@@ -62,9 +68,6 @@ class Retrieved(NamedTuple):
     passages: NDArray[np.int64]  # int64 [n], positions in the corpus, best first, as returned
     scores: NDArray[np.float64]  # float64 [n]; NaN = no score was given
     pool: Hits | None = None  # the candidates before the final ordering
-
-
-Asker = Worker | Here | Endpoint
 
 
 def asker_of(config: OwnStack, keys: Keys) -> Asker:
@@ -326,15 +329,6 @@ def _is_kept(value: object) -> bool:
     """
     fault = value.get("fault") if isinstance(value, dict) else None
     return isinstance(value, dict) and (not fault or fault["kind"] in ENDS)
-
-
-_TOLD = (
-    "fault", "stages", "calls", "answer", "shape", "unmatched", "headed", "named", "repeated", "known_by",
-    "not_a_number", "retried", "beside_pool",
-)  # fmt: skip
-
-
-_LEFT_OUT = ("unmatched", "repeated")
 
 
 def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]], wanted: int) -> JsonMap:

@@ -29,18 +29,16 @@ Hit = Sequence[Any]
 Kept = int | list[int]
 """A passage by its position, or a part of a document: that document's position, first and last character."""
 Found = tuple[int | None, Way]
-
-
-def plain_text(text: str) -> str:
-    """Return a text as it is compared: with single blanks, and none at the ends."""
-    return _BLANKS.sub(" ", text).strip()
-
-
 _BY: Mapping[Match, str] = {
     "ids": "id or text",
     "places": "id, text, place or quote",
     "headings": "id, text, place, quote or heading",
 }
+
+
+def plain_text(text: str) -> str:
+    """Return a text as it is compared: with single blanks, and none at the ends."""
+    return _BLANKS.sub(" ", text).strip()
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from core.pipeline.own.endpoint import takes_filter
 from core.pipeline.own.worker.clq_worker import FILTER, SIZES
 
 _SHOWN = 5
+NO_SIZE = f"it has no parameter for K ({', '.join(SIZES[:_SHOWN])}, n_results…)"
 
 
 def takes_no_k(config: OwnStack) -> bool:
@@ -60,6 +61,3 @@ def fewer_words(most: int, wanted: int, size: str | None) -> str:
     """
     said = f"It returns at most {count(most, 'passage')} of the {wanted:,} asked for"
     return f"{said}: {NO_SIZE}." if size == "" else f"{said}{f' as {size}' if size else ''}."
-
-
-NO_SIZE = f"it has no parameter for K ({', '.join(SIZES[:_SHOWN])}, n_results…)"

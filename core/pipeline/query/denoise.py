@@ -13,6 +13,67 @@ from collections.abc import Callable, Sequence
 
 # Joiners that change how some scripts are read; every other format character is invisible noise in a query.
 _JOINERS = "\u200c\u200d"
+_TAIL = 200  # characters at the end in which thanks and signatures are looked for
+_WORD = re.compile(r"\w")
+# Pictographs with their modifiers, regional indicators, and separate western emoticons.
+_EMOJI = re.compile(
+    r"(?:[\u2600-\u27BF\u2B05-\u2B07\u2B1B\u2B1C\u2B50\u2B55\U0001F000-\U0001FAFF]"
+    r"[\uFE0E\uFE0F\u200D\u20E3]*)+|[\uFE0E\uFE0F\u20E3]|(?<!\S)[:;=]'?-?[()DPp|/*](?!\S)"
+)
+# What may stand between small talk and the question; a dot or a hyphen only before a space (".NET", "-5").
+_MARK = r"\s*(?:[,;:!…—–]|[.\-](?=[\s.\-]|\Z))"
+_GAP = rf"(?:{_MARK})*(?:\s+|\Z)"
+_PAUSE = rf"(?:{_MARK})+\s*"  # at least one mark
+_SENTENCE = rf"[^?]{{0,80}}?{_PAUSE}"  # the rest of a short sentence that asks nothing
+# Words that open a question: small talk before any of them needs no comma.
+_OPENS = (
+    r"(?=(?:how|what|who|whom|whose|which|when|where|why|can|could|would|will|should|is|are|was|were|do|does|"
+    r"did|has|have|i|i['’]\w+|we|quick|quickly|just|please|so|sorry|comment|quel(?:le)?s?|qui|que|quand|où|"
+    r"pourquoi|combien|est-ce|qu['’]\w+|je|j['’]\w+|on|nous|peux-tu|pouvez-vous|pourriez-vous|pourrais-tu|"
+    r"savez-vous|sais-tu|petite?|juste|désolée?)\b)"
+)
+_GREETING = (
+    r"(?:hi|hello|hey|hiya|greetings|good (?:morning|afternoon|evening)|bonjour|bonsoir|salut|coucou|"
+    r"dear (?:all|team|colleagues|sir or madam)|chers? (?:tous|collègues))"
+    r"(?:,? (?:there|everyone|everybody|all|team|guys|folks|again|madame|monsieur|à tous|à toutes|à vous|"
+    r"tout le monde|l['’]équipe))?"
+)
+_OPENING = (
+    r"(?:so|well|ok|okay|alright|anyway|basically|actually|please|alors|bon|ben|bah|bref|voilà"
+    r"|en fait|du coup|s['’]il (?:vous|te) pla[iî]t|svp|stp)"
+)
+_PLEASE = r"s['’]il (?:vous|te) pla[iî]t|svp|stp"
+_NAMED = "".join(
+    f"(?<!{word})" for word in ("dit-on", "dire", "écrire", "écrit", "écrit-on", "signifie", "traduire")
+)
+"""Words before a French "please" that is a topic of the question and not a courtesy."""
+_BREAK = r"(?:(?<=[.!?,;:…—–\-\n])\s*|\A)"  # punctuation before it, or nothing but it
+_END = r"[\s.!,;…]*\Z"
+_FILLERS: Sequence[tuple[re.Pattern[str], str]] = (
+    (re.compile(r"(?<![\w'’-])(?:[Uu]mm?|[Uu]hh?|[Ee]rmm?|[Hh]mm+|[Ee]uhh?|[Hh]euu?)(?![\w'’-])[,.…]*"), " "),
+    (
+        re.compile(
+            r"\s*,\s*(?:you know|i mean|like|kind of|sort of|du coup|en fait|genre|quoi|tu vois|vous voyez)"
+            r"\s*,",
+            re.IGNORECASE,
+        ),
+        "",
+    ),
+    (re.compile(r"(?<!\w)kinda\s+", re.IGNORECASE), ""),
+)
+_CLOSING = (
+    r"(?:best|kind|warm) (?:regards|wishes)|regards|sincerely|yours (?:sincerely|faithfully|truly)"
+    r"|(?:bien )?cordialement|sincères salutations|bien à (?:vous|toi)|à bientôt|amicalement"
+)
+_DASHED = re.compile(r"\n-- ?\n.*\Z", re.DOTALL)  # the line that mail programs put above a signature
+_SIGNATURES: Sequence[re.Pattern[str]] = (
+    re.compile(
+        r"\s*(?:sent from my \w+(?: \w+)?|get outlook for \w+|envoyé (?:de|depuis) mon \w+(?: \w+)?)[\s.]*\Z",
+        re.IGNORECASE,
+    ),
+    # A closing formula, and after a comma or on the next line at most four words: a name.
+    re.compile(rf"{_BREAK}(?:{_CLOSING})(?:\s*[,.!\n—–][\s,.!—–]*(?:[\w.'’-]+\s*){{0,4}})?\Z", re.IGNORECASE),
+)
 
 
 def hygiene(text: str, *, keep_lines: bool = False) -> str:
@@ -79,45 +140,9 @@ def _repeat(step: Callable[[str], str], text: str) -> str:
     return text
 
 
-_TAIL = 200  # characters at the end in which thanks and signatures are looked for
-_WORD = re.compile(r"\w")
-
-# Pictographs with their modifiers, regional indicators, and separate western emoticons.
-_EMOJI = re.compile(
-    r"(?:[\u2600-\u27BF\u2B05-\u2B07\u2B1B\u2B1C\u2B50\u2B55\U0001F000-\U0001FAFF]"
-    r"[\uFE0E\uFE0F\u200D\u20E3]*)+|[\uFE0E\uFE0F\u20E3]|(?<!\S)[:;=]'?-?[()DPp|/*](?!\S)"
-)
-
-# What may stand between small talk and the question; a dot or a hyphen only before a space (".NET", "-5").
-_MARK = r"\s*(?:[,;:!…—–]|[.\-](?=[\s.\-]|\Z))"
-_GAP = rf"(?:{_MARK})*(?:\s+|\Z)"
-_PAUSE = rf"(?:{_MARK})+\s*"  # at least one mark
-_SENTENCE = rf"[^?]{{0,80}}?{_PAUSE}"  # the rest of a short sentence that asks nothing
-
-# Words that open a question: small talk before any of them needs no comma.
-_OPENS = (
-    r"(?=(?:how|what|who|whom|whose|which|when|where|why|can|could|would|will|should|is|are|was|were|do|does|"
-    r"did|has|have|i|i['’]\w+|we|quick|quickly|just|please|so|sorry|comment|quel(?:le)?s?|qui|que|quand|où|"
-    r"pourquoi|combien|est-ce|qu['’]\w+|je|j['’]\w+|on|nous|peux-tu|pouvez-vous|pourriez-vous|pourrais-tu|"
-    r"savez-vous|sais-tu|petite?|juste|désolée?)\b)"
-)
-
-
 def _starts(words: str, then: str) -> re.Pattern[str]:
     return re.compile(rf"\A(?:{words})(?!\w){then}", re.IGNORECASE)
 
-
-_GREETING = (
-    r"(?:hi|hello|hey|hiya|greetings|good (?:morning|afternoon|evening)|bonjour|bonsoir|salut|coucou|"
-    r"dear (?:all|team|colleagues|sir or madam)|chers? (?:tous|collègues))"
-    r"(?:,? (?:there|everyone|everybody|all|team|guys|folks|again|madame|monsieur|à tous|à toutes|à vous|"
-    r"tout le monde|l['’]équipe))?"
-)
-
-_OPENING = (
-    r"(?:so|well|ok|okay|alright|anyway|basically|actually|please|alors|bon|ben|bah|bref|voilà"
-    r"|en fait|du coup|s['’]il (?:vous|te) pla[iî]t|svp|stp)"
-)
 
 _BEFORE: Sequence[re.Pattern[str]] = (
     _starts(_GREETING, rf"(?:{_PAUSE}|\s+{_OPENS}|\Z)"),
@@ -153,14 +178,6 @@ _BEFORE: Sequence[re.Pattern[str]] = (
     _starts(rf"{_OPENING}(?: {_OPENING})*", _PAUSE),
 )
 
-_PLEASE = r"s['’]il (?:vous|te) pla[iî]t|svp|stp"
-_NAMED = "".join(
-    f"(?<!{word})" for word in ("dit-on", "dire", "écrire", "écrit", "écrit-on", "signifie", "traduire")
-)
-"""Words before a French "please" that is a topic of the question and not a courtesy."""
-_BREAK = r"(?:(?<=[.!?,;:…—–\-\n])\s*|\A)"  # punctuation before it, or nothing but it
-_END = r"[\s.!,;…]*\Z"
-
 
 def _ends(words: str) -> re.Pattern[str]:
     return re.compile(rf"{_BREAK}(?:{words}){_END}", re.IGNORECASE)
@@ -184,31 +201,4 @@ _AFTER: Sequence[re.Pattern[str]] = (
     # Before the question mark: after a comma, and in French also without one.
     re.compile(rf"(?:\A|\s*[,;—–]\s*)(?:{_PLEASE}|please|pls)(?=\s*\?[\s.!?…]*\Z)", re.IGNORECASE),
     re.compile(rf"{_NAMED}\s+(?:{_PLEASE})(?=\s*\?[\s.!?…]*\Z)", re.IGNORECASE),
-)
-
-_FILLERS: Sequence[tuple[re.Pattern[str], str]] = (
-    (re.compile(r"(?<![\w'’-])(?:[Uu]mm?|[Uu]hh?|[Ee]rmm?|[Hh]mm+|[Ee]uhh?|[Hh]euu?)(?![\w'’-])[,.…]*"), " "),
-    (
-        re.compile(
-            r"\s*,\s*(?:you know|i mean|like|kind of|sort of|du coup|en fait|genre|quoi|tu vois|vous voyez)"
-            r"\s*,",
-            re.IGNORECASE,
-        ),
-        "",
-    ),
-    (re.compile(r"(?<!\w)kinda\s+", re.IGNORECASE), ""),
-)
-
-_CLOSING = (
-    r"(?:best|kind|warm) (?:regards|wishes)|regards|sincerely|yours (?:sincerely|faithfully|truly)"
-    r"|(?:bien )?cordialement|sincères salutations|bien à (?:vous|toi)|à bientôt|amicalement"
-)
-_DASHED = re.compile(r"\n-- ?\n.*\Z", re.DOTALL)  # the line that mail programs put above a signature
-_SIGNATURES: Sequence[re.Pattern[str]] = (
-    re.compile(
-        r"\s*(?:sent from my \w+(?: \w+)?|get outlook for \w+|envoyé (?:de|depuis) mon \w+(?: \w+)?)[\s.]*\Z",
-        re.IGNORECASE,
-    ),
-    # A closing formula, and after a comma or on the next line at most four words: a name.
-    re.compile(rf"{_BREAK}(?:{_CLOSING})(?:\s*[,.!\n—–][\s,.!—–]*(?:[\w.'’-]+\s*){{0,4}})?\Z", re.IGNORECASE),
 )

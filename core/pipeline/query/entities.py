@@ -23,6 +23,16 @@ PARTICLES = frozenset(
     ["d", "d'", "d’", "da", "de", "del", "della", "der", "des", "di", "du", "la", "le", "van", "von", "zu"]
 )
 _CASES = (str.upper, str.lower, str.title)
+OFF = "0"
+MASKS: Mapping[str, str] = {"english": "AUTHOR_001", "french": "AUTEUR_001"}
+"""The token that replaces every name, by language; English is the fallback."""
+TAG = "entity="
+_WORD = re.compile(r"\w+(?:[-.]\w+)*")
+_LONGEST = 8  # Maximum words of a name in metadata; anything longer is a heading
+_SHORTEST = 3
+_BETWEEN = (" ", "-", "'", "’")
+_BEGINS = re.compile(r"[.?!:;\"“«(]")
+Names = Mapping[str, tuple[str, ...]]  # Names by the text of the question that holds them
 
 
 def stripped(text: str) -> str:
@@ -107,25 +117,12 @@ def _other(name: str, form: str, text: str) -> str:
     return _FORMS[form](name)
 
 
-OFF = "0"
-MASKS: Mapping[str, str] = {"english": "AUTHOR_001", "french": "AUTEUR_001"}
-"""The token that replaces every name, by language; English is the fallback."""
 _FORMS: Mapping[str, Callable[[str], str]] = {
     "gibberish": gibberish,
     "accents": stripped,
     "initials": initials,
     "inverted": inverted,
 }
-
-
-TAG = "entity="
-_WORD = re.compile(r"\w+(?:[-.]\w+)*")
-_LONGEST = 8  # Maximum words of a name in metadata; anything longer is a heading
-_SHORTEST = 3
-_BETWEEN = (" ", "-", "'", "’")
-_BEGINS = re.compile(r"[.?!:;\"“«(]")
-
-Names = Mapping[str, tuple[str, ...]]  # Names by the text of the question that holds them
 
 
 def named(queries: pl.DataFrame, passages: pl.DataFrame | None = None) -> Names:

@@ -74,6 +74,12 @@ that find passages which answer it.
 - Keep the language of the question, and its names, numbers, dates and codes wherever you use them.
 
 Answer with one query on each line and nothing else. If you are asked for JSON: {{"queries": ["…", "…"]}}"""
+_STRING = {"type": "string"}
+_ANSWER_TOKENS = 400
+REWRITES: Mapping[str, Callable[[str], str]] = MappingProxyType(
+    {"none": lambda query: query, "hygiene": hygiene, "rules": denoise}
+)
+"""Rewrites without a model: none; cleaned Unicode and white space; English and French small talk removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +166,6 @@ def _problem(text: str, most: int, mark: str) -> str:
     return "it repeats the marks" if mark in text else ""
 
 
-_STRING = {"type": "string"}
 WAYS: Mapping[str, Way] = MappingProxyType(
     {
         RESTATE: Way(
@@ -183,9 +188,6 @@ WAYS: Mapping[str, Way] = MappingProxyType(
         ),
     }
 )
-
-
-_ANSWER_TOKENS = 400
 
 
 class Rewrite(Model, ABC):
@@ -247,12 +249,6 @@ class ChatRewrite(ByChat, Rewrite):
 
 def _details(query: str, text: str, reason: str) -> dict[str, object]:
     return {"changed": text != query} | ({"fallback": reason} if reason else {})
-
-
-REWRITES: Mapping[str, Callable[[str], str]] = MappingProxyType(
-    {"none": lambda query: query, "hygiene": hygiene, "rules": denoise}
-)
-"""Rewrites without a model: none; cleaned Unicode and white space; English and French small talk removed."""
 
 
 def rewrite_config(name: str, models: Mapping[str, ModelConfig] | None = None) -> ModelConfig | None:

@@ -8,6 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+SIGNALS = ("top1", "top_margin", "score_gap", "score_entropy")
+"""How sure a ranking is, by the scores of its pool; a router may decide by these signals.
+
+* top1: the best score.
+* top_margin: best minus second best.
+* score_gap: best minus the last of the pool.
+* score_entropy: how evenly softmax(score / temperature) spreads over the pool, its entropy divided by the
+  logarithm of the pool's size: 0 = one passage has everything, 1 = all are alike. Engines score on scales of
+  their own, so the temperature is the standard deviation of the pool's scores unless another is given; the
+  entropy then tells the shape of the scores and not their scale.
+"""
+
 
 class Hits(NamedTuple):
     """A ranking of passages by position in the corpus."""
@@ -40,19 +52,6 @@ def top_k_rows(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[A
         ids[row], values[row] = ids[row][order], values[row][order]
     counts = np.minimum(np.count_nonzero(ids >= 0, axis=1), k).tolist()
     return [Hits(ids[row, :count], values[row, :count]) for row, count in enumerate(counts)]
-
-
-SIGNALS = ("top1", "top_margin", "score_gap", "score_entropy")
-"""How sure a ranking is, by the scores of its pool; a router may decide by these signals.
-
-* top1: the best score.
-* top_margin: best minus second best.
-* score_gap: best minus the last of the pool.
-* score_entropy: how evenly softmax(score / temperature) spreads over the pool, its entropy divided by the
-  logarithm of the pool's size: 0 = one passage has everything, 1 = all are alike. Engines score on scales of
-  their own, so the temperature is the standard deviation of the pool's scores unless another is given; the
-  entropy then tells the shape of the scores and not their scale.
-"""
 
 
 def signals(scores: Sequence[float] | NDArray[np.floating[Any]]) -> dict[str, float | None]:

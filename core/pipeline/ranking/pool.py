@@ -41,6 +41,10 @@ Scores = NDArray[np.float64]
 Alike = NDArray[np.bool_]  # [n, n]: which passages of a pool are copies of one another
 LEGS = 2  # Rankings of a hybrid: the sparse one, the dense one
 _SEED = 20251112
+_DEPTH = Param(name="depth", default=100, low=1, high=100_000, text="How much of each ranking takes part.")
+_LOOK = Param(
+    name="look", default=2, low=1, high=10, text="How many times K of the ranking is looked at, at most."
+)
 
 
 def reciprocal_rank_fusion(
@@ -134,7 +138,6 @@ def _convex(legs: Sequence[Hits], k: int, options: JsonMap) -> Hits:
     return _weighted(legs, k, {**options, "weights": (1 - options["alpha"], options["alpha"])})
 
 
-_DEPTH = Param(name="depth", default=100, low=1, high=100_000, text="How much of each ranking takes part.")
 _NORMALISE = Param(
     name="normalise",
     default="minmax",
@@ -286,9 +289,6 @@ def _close(vectors: Sequence[NDArray[np.floating[Any]]], options: JsonMap) -> Al
     return alike
 
 
-_LOOK = Param(
-    name="look", default=2, low=1, high=10, text="How many times K of the ranking is looked at, at most."
-)
 _threshold = partial(Param, name="threshold", low=0.0, high=1.0)
 _DEDUPS = (
     Dedup(

@@ -41,6 +41,13 @@ from core.prices.cost import DOLLARS
 from core.providers.base import Amount
 from core.records import Stack, short_hash
 
+_FIGURES = ("quality", "latency_ms", "usd_per_1k", "harm")
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (stack TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    figures BLOB NOT NULL, seconds REAL NOT NULL, usd REAL NOT NULL, PRIMARY KEY (stack, first));
+CREATE TABLE IF NOT EXISTS proposals (known TEXT PRIMARY KEY, rows TEXT NOT NULL);
+"""
+
 
 def searching(job: Job) -> Before | None:
     """Return the search that chooses the stacks of an evaluation, or None if all of them run."""
@@ -244,14 +251,6 @@ def _dollars(book: PriceBook, amount: Amount) -> float | None:
     if price is None or price.currency != CURRENCY or amount.amount is None:
         return None
     return price.each * amount.amount / (MS_PER_HOUR if amount.unit in PRICED_AS else 1)
-
-
-_FIGURES = ("quality", "latency_ms", "usd_per_1k", "harm")
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS answers (stack TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-    figures BLOB NOT NULL, seconds REAL NOT NULL, usd REAL NOT NULL, PRIMARY KEY (stack, first));
-CREATE TABLE IF NOT EXISTS proposals (known TEXT PRIMARY KEY, rows TEXT NOT NULL);
-"""
 
 
 class Kept:

@@ -33,6 +33,8 @@ USUAL_GAP = 0.1
 _TINY = 1e-9
 _RIVALS = 8
 """Number of possible rivals compared, the best on a stack's queries; the others hardly ever beat it."""
+Propose = Callable[[Sequence[Trial], int, Sequence[bool]], Sequence[int]]
+"""Proposes this many unknown stacks, given the direction of each objective."""
 
 
 @dataclass(slots=True, eq=False)
@@ -211,10 +213,6 @@ class Ask(Protocol):
 
     def __call__(self, rows: Sequence[int], first: int, last: int) -> Sequence[tuple[Floats, ...]]:
         """Return each stack's quality, milliseconds, dollars and harm on the queries from first to last."""
-
-
-Propose = Callable[[Sequence[Trial], int, Sequence[bool]], Sequence[int]]
-"""Proposes this many unknown stacks, given the direction of each objective."""
 
 
 def search(

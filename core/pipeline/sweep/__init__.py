@@ -26,6 +26,11 @@ Lines = Mapping[Keys, int]  # Line (from 1) of a key, by its path
 
 _HEADER = re.compile(r"\s*(\[{1,2})\s*([^\[\]=]+?)\s*\]{1,2}\s*(?:#.*)?$")
 _KEY = re.compile(r"\s*([\w.\"' -]+?)\s*=")
+MAX_BYTES = 1_000_000  # A specification is a page of text; more is something else
+MAX_DEPTH = 16  # Maximum nesting of tables and lists; a specification needs half as much
+_FORMS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+_IN_PATHS = {"/", "\\", "."}
+_SOURCES = ("collection", "queries", "golden_set")
 
 
 def _toml_lines(text: str) -> Lines:
@@ -76,13 +81,6 @@ def _yaml_lines(root: yaml.Node | None) -> Lines:
 def _line_of(path: Keys, lines: Lines) -> int:
     """Return the line of a key or of its nearest enclosing table, or 0 if neither is in the text."""
     return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), 0)
-
-
-MAX_BYTES = 1_000_000  # A specification is a page of text; more is something else
-MAX_DEPTH = 16  # Maximum nesting of tables and lists; a specification needs half as much
-_FORMS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
-_IN_PATHS = {"/", "\\", "."}
-_SOURCES = ("collection", "queries", "golden_set")
 
 
 def load(source: str | Path, *, split: str | None = None) -> SweepSpec:

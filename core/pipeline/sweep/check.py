@@ -27,6 +27,8 @@ from core.providers.config import ModelConfig
 from core.records import JsonMap, Stack
 
 TOKEN_ENCODERS = ("onnx",)  # Providers whose encoders are `core.providers.embed.TokenEmbedder`
+_LABELLED = 60
+_ORDER = list(Severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +170,6 @@ _RULES: tuple[tuple[str, Rule], ...] = (
     ("", _read("perturb", check_perturb)),
     ("reranker", _deepest),
 )
-
-
-_LABELLED = 60
-_ORDER = list(Severity)
 
 
 def check(

@@ -29,6 +29,9 @@ _USUAL = {
     "mode": "dense",
     "embedder": "wordllama",
 }
+SENTENCES = Methodic(method="sentence")
+"""The default chunker: the paper's chunks (§3.5)."""
+MAX_STACKS = 20_000  # More than this many combinations are a mistake
 
 
 def _spec(choice: Choice, language: str, known: Known, chunker: Methodic | None = None) -> JsonMap:
@@ -81,11 +84,6 @@ def _canonical(axis: str, chosen: Methodic | None, language: str) -> JsonMap:
         return registry.read(table)
     except ClqError:
         return table
-
-
-SENTENCES = Methodic(method="sentence")
-"""The default chunker: the paper's chunks (§3.5)."""
-MAX_STACKS = 20_000  # More than this many combinations are a mistake
 
 
 def expand(spec: SweepSpec, known: Known | None = None, *, whole: bool = False) -> list[Stack]:

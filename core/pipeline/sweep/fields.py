@@ -27,6 +27,48 @@ from core.pipeline.index.scope import filter_way
 from core.records import JsonMap, canonical_json
 
 _Item = TypeVar("_Item")
+Mode = Literal[
+    "top_k",
+    "gold_only",
+    "no_gold",
+    "gold",
+    "none",
+    "harm_before",
+    "harm_after",
+    "contradicted",
+    "dated",
+    "adversarial",
+]
+Scorer = Literal[
+    "f1",
+    "exact_match",
+    "substring",
+    "rougeL",
+    "citation_precision",
+    "citation_recall",
+    "ideal_f1",
+    "ideal_rougeL",
+    "right_refusal",
+    "no_wrong_refusal",
+    "abstention",
+]
+JudgeScorer = Literal[
+    "correctness",
+    "similarity",
+    "ideal",
+    "faithfulness",
+    "precision",
+    "answer_relevancy",
+    "hallucination",
+    "specific_information_accuracy",
+]
+WORKSPACE = "workspace"  # In place of the ids of runs: every run of the collection that has rankings
+BY_DEPTH = frozenset(
+    {"top_k", "gold_only", "no_gold", "harm_before", "harm_after", "contradicted", "dated", "adversarial"}
+)  # Modes that are asked at every k
+IDEAL = frozenset({"ideal_f1", "ideal_rougeL", "ideal"})
+"""Scorers beside the same reader's answer from all gold passages (recall_t_measure, A.1: answer_ideal)."""
+JUDGED_USUALLY: tuple[JudgeScorer, ...] = ("correctness", "similarity", "faithfulness")
 
 
 class Table(BaseModel):
@@ -254,52 +296,6 @@ def searched_by(spec: JsonMap) -> Search | None:
     if not any(part.get("method") == "search" for part in parts):
         return None
     return Search.model_validate_json(canonical_json(spec.get("search", {})))
-
-
-Mode = Literal[
-    "top_k",
-    "gold_only",
-    "no_gold",
-    "gold",
-    "none",
-    "harm_before",
-    "harm_after",
-    "contradicted",
-    "dated",
-    "adversarial",
-]
-Scorer = Literal[
-    "f1",
-    "exact_match",
-    "substring",
-    "rougeL",
-    "citation_precision",
-    "citation_recall",
-    "ideal_f1",
-    "ideal_rougeL",
-    "right_refusal",
-    "no_wrong_refusal",
-    "abstention",
-]
-JudgeScorer = Literal[
-    "correctness",
-    "similarity",
-    "ideal",
-    "faithfulness",
-    "precision",
-    "answer_relevancy",
-    "hallucination",
-    "specific_information_accuracy",
-]
-WORKSPACE = "workspace"  # In place of the ids of runs: every run of the collection that has rankings
-BY_DEPTH = frozenset(
-    {"top_k", "gold_only", "no_gold", "harm_before", "harm_after", "contradicted", "dated", "adversarial"}
-)  # Modes that are asked at every k
-
-
-IDEAL = frozenset({"ideal_f1", "ideal_rougeL", "ideal"})
-"""Scorers beside the same reader's answer from all gold passages (recall_t_measure, A.1: answer_ideal)."""
-JUDGED_USUALLY: tuple[JudgeScorer, ...] = ("correctness", "similarity", "faithfulness")
 
 
 class AnswerJudge(Table):

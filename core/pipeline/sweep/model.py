@@ -46,6 +46,7 @@ Mode = Literal["sparse", "dense", "hybrid"]
 Metric = Literal["cosine", "ip", "l2"]
 Method = Literal["grid", "one-factor", "list", "search"]
 SourceFormat = Literal["auto", "beir", "jsonl", "table", "documents"]
+_TAGS = ("‹Point›", "‹OwnStack›")  # No keys of a specification begin like this
 
 
 def _named_by_key(given: object) -> object:
@@ -237,9 +238,6 @@ class Point(Table):
     candidates: Positive | None = None
     cut: MethodChoice | None = None
     chunks_sent: ChunksSent | None = None
-
-
-_TAGS = ("‹Point›", "‹OwnStack›")  # No keys of a specification begin like this
 
 
 def _kind_of_stack(given: object) -> str:

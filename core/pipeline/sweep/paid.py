@@ -27,6 +27,13 @@ from core.records import Basis, JsonMap
 SAMPLE = 20_000  # Of a larger corpus this many passages are counted, evenly spread, and the sum is scaled
 
 Lengths = NDArray[np.int64]
+CORPUS = "embed corpus"  # Stage of embedding a corpus; the others are those of runs
+POOL_KNOWN = "pools computed here"
+POOL_TYPICAL = "passages as long as the corpus's on average"
+REWRITTEN = "queries before they are rewritten"
+ANSWERS = "answers estimated"
+OWN_PACE = "at least so many calls: they follow the server's speed"
+Usage = tuple[Amount, ...]
 
 
 class Counted(NamedTuple):
@@ -64,16 +71,6 @@ def typical(lengths: Lengths, k: int) -> list[float]:
     spread = np.quantile(lengths, (np.arange(k) + 0.5) / k)
     even: list[float] = (spread * (lengths.mean() / spread.mean()) if spread.any() else spread).tolist()
     return even
-
-
-CORPUS = "embed corpus"  # Stage of embedding a corpus; the others are those of runs
-POOL_KNOWN = "pools computed here"
-POOL_TYPICAL = "passages as long as the corpus's on average"
-REWRITTEN = "queries before they are rewritten"
-ANSWERS = "answers estimated"
-OWN_PACE = "at least so many calls: they follow the server's speed"
-
-Usage = tuple[Amount, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

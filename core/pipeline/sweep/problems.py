@@ -18,6 +18,28 @@ _ALIKE = 60  # Similarity (0 to 100) from which a known name is suggested
 _SHORTEST = 3
 _LISTED = 12
 _SHOWN = 60
+_WORDS: Mapping[str, str] = {
+    "int_type": "is not a whole number",
+    "float_type": "is not a number",
+    "bool_type": "is not true or false",
+    "string_type": "is not text",
+    "string_too_short": "is empty",
+    "string_too_long": "is too long",
+    "is_instance_of": "is not a path",
+    "path_type": "is not a path",
+    "dict_type": "is not a table",
+    "model_type": "is not a table",
+    "tuple_type": "is not a list",
+}
+TAGGED = "‹"
+"""Prefix of tags for kinds of tables; the name of the table's class follows."""
+_LIMITS: Mapping[str, tuple[str, str]] = {
+    "greater_than": ("gt", "must be more than {:g}"),
+    "greater_than_equal": ("ge", "must be {:g} or more"),
+    "less_than": ("lt", "must be less than {:g}"),
+    "less_than_equal": ("le", "must be {:g} or less"),
+    "finite_number": ("", "must be a finite number"),
+}
 
 
 class Severity(StrEnum):
@@ -67,30 +89,6 @@ def brief(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
     text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
     return repr(text) if isinstance(value, str) else text
-
-
-_WORDS: Mapping[str, str] = {
-    "int_type": "is not a whole number",
-    "float_type": "is not a number",
-    "bool_type": "is not true or false",
-    "string_type": "is not text",
-    "string_too_short": "is empty",
-    "string_too_long": "is too long",
-    "is_instance_of": "is not a path",
-    "path_type": "is not a path",
-    "dict_type": "is not a table",
-    "model_type": "is not a table",
-    "tuple_type": "is not a list",
-}
-TAGGED = "‹"
-"""Prefix of tags for kinds of tables; the name of the table's class follows."""
-_LIMITS: Mapping[str, tuple[str, str]] = {
-    "greater_than": ("gt", "must be more than {:g}"),
-    "greater_than_equal": ("ge", "must be {:g} or more"),
-    "less_than": ("lt", "must be less than {:g}"),
-    "less_than_equal": ("le", "must be {:g} or less"),
-    "finite_number": ("", "must be a finite number"),
-}
 
 
 def problems(error: ValidationError, model: type[BaseModel], data: object) -> Iterator[tuple[Keys, Problem]]:

@@ -39,6 +39,12 @@ LOCAL_RERANK_MS_PER_PASSAGE = 20.0  # A cross-encoder here: an assumption
 
 PUBLISHED, ASSUMED, MEASURED = "published medians", "assumed", "measured earlier"
 PROBED = "servers of one's own asked now"
+_MODELS = {"pipeline": "name", "embed": "embedder", "rerank": "reranker", "rewrite": "rewrite"}
+_PROBED_PASSAGES = 8
+BYTES_PER_NUMBER = 4
+BM25_BYTES_PER_CHARACTER = 0.6
+"""Bytes per character of an index of English abstracts: 578 for passages of 1,021 characters (Cranfield)."""
+BUILD, ASK = "build here", "ask here"
 
 
 class Speed(NamedTuple):
@@ -74,9 +80,6 @@ class Rates:
         if written:
             return CHAT_MS + 1000 * written / OUTPUT_TOKENS_PER_S, ASSUMED
         return RERANK_MS + RERANK_MS_PER_PASSAGE * depth, PUBLISHED
-
-
-_MODELS = {"pipeline": "name", "embed": "embedder", "rerank": "reranker", "rewrite": "rewrite"}
 
 
 def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, int], float]:
@@ -120,9 +123,6 @@ def embedding_here_s(provider: str, passages: int) -> float:
     return passages / (STATIC_PASSAGES_PER_S if provider in FREE else ENCODER_PASSAGES_PER_S)
 
 
-_PROBED_PASSAGES = 8
-
-
 def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
     """Time a sweep's embedders on self-hosted servers; vendors are not asked.
 
@@ -152,12 +152,6 @@ def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
             tokens = sum(map(embedder.count_tokens, passages))
         speeds[name] = Speed(query.ms, 1000 * tokens / max(reply.ms, 1e-3))
     return speeds
-
-
-BYTES_PER_NUMBER = 4
-BM25_BYTES_PER_CHARACTER = 0.6
-"""Bytes per character of an index of English abstracts: 578 for passages of 1,021 characters (Cranfield)."""
-BUILD, ASK = "build here", "ask here"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,16 @@ from core.tables import frame
 FILTERED = ("passage_metadata", "query_filters", "fields")
 """Tables that filters are read from: metadata of passages or of their documents, filters, declared fields."""
 WHOLE = ("beir", "clq")  # Formats of the importers that bring a collection with its questions and judgements
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query_id", "_id", "id", "qid", "question_id", "topic"),
+    "text": ("text", "query", "question", "query_text", "question_text"),
+    "entity": ("entity", "entities"),
+}
+"""Role of a column → the names it may have, the likeliest first.
+
+The entity is what a question names, several separated by ";"; a table of questions need not have it.
+"""
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 class Shelf(Protocol):
@@ -171,17 +181,6 @@ def _batch(imported: Import) -> Batch:
     return Batch(collections=imported.collections, golden_sets=imported.golden_sets, frames=frames)
 
 
-ROLES: Mapping[str, tuple[str, ...]] = {
-    "query_id": ("query_id", "_id", "id", "qid", "question_id", "topic"),
-    "text": ("text", "query", "question", "query_text", "question_text"),
-    "entity": ("entity", "entities"),
-}
-"""Role of a column → the names it may have, the likeliest first.
-
-The entity is what a question names, several separated by ";"; a table of questions need not have it.
-"""
-
-
 def read_queries(path: Path, collection_id: str, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
     """Read questions."""
     with opened([path], Limits()) as (archive,):
@@ -274,9 +273,6 @@ def _is_a_list(member: Member) -> bool:
 
 def _is_header(line: str) -> bool:
     return line.strip().strip('"').lower() in ROLES["text"]
-
-
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 def _listed(member: Member, collection_id: str) -> pl.DataFrame:

@@ -17,6 +17,23 @@ from core.providers.calls.failures import Failure, failure
 from core.providers.config import Limits, ModelConfig, Place
 
 WINDOW_S = 60.0
+T = TypeVar("T")
+_FIRST_BACKOFF_S = 1.0
+_LONGEST_BACKOFF_S = 60.0
+_TIMEOUTS = 2  # Attempts at a divisible call that times out
+_LONGEST_TIMEOUT_S = 600.0
+_UNREADABLE = 3  # Attempts at an unreadable answer: each may be billed, and it rarely becomes better
+_ADVICE = {
+    "auth": "Check the key{key}, and that it may use this model.",
+    "quota": "Check the account's plan and credit at the vendor.",
+    "refused": "Check the model's name and its settings.",
+    "too large": "Lower batch_items or batch_tokens of the model, or send shorter texts.",
+    "busy": "Wait, or lower requests_per_minute, tokens_per_minute or concurrency in the model's limits.",
+    "server": "Try again later; what was answered so far is kept.",
+    "timeout": "Try again later, or raise timeout_s in the model's limits.",
+    "unreachable": "Check the network and the model's base_url.",
+    "unreadable": "Check that base_url is a service of this kind, or try again later.",
+}
 
 
 class Pacer:
@@ -67,27 +84,6 @@ def per_minute(limits: Limits) -> dict[str, float]:
         "items": limits.items_per_minute,
     }
     return {what: float(limit) for what, limit in most.items() if limit is not None}
-
-
-T = TypeVar("T")
-
-_FIRST_BACKOFF_S = 1.0
-_LONGEST_BACKOFF_S = 60.0
-_TIMEOUTS = 2  # Attempts at a divisible call that times out
-_LONGEST_TIMEOUT_S = 600.0
-_UNREADABLE = 3  # Attempts at an unreadable answer: each may be billed, and it rarely becomes better
-
-_ADVICE = {
-    "auth": "Check the key{key}, and that it may use this model.",
-    "quota": "Check the account's plan and credit at the vendor.",
-    "refused": "Check the model's name and its settings.",
-    "too large": "Lower batch_items or batch_tokens of the model, or send shorter texts.",
-    "busy": "Wait, or lower requests_per_minute, tokens_per_minute or concurrency in the model's limits.",
-    "server": "Try again later; what was answered so far is kept.",
-    "timeout": "Try again later, or raise timeout_s in the model's limits.",
-    "unreachable": "Check the network and the model's base_url.",
-    "unreadable": "Check that base_url is a service of this kind, or try again later.",
-}
 
 
 class Caller:

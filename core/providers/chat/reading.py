@@ -23,6 +23,9 @@ _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\A```(?:json|text)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
 _JSON = re.compile(r"\{|\[\s*[\[\]]")  # "[1]: 7" begins a line, "[[1, 7]]" does not
 _LINE = re.compile(rf"\[?(\d{{1,9}})\]?\s*(?:[:)=]\s*|\.\s+)({NUMBER}(?:(?:\s*[,;|]\s*|\s+){NUMBER})*)")
+_RATINGS = "ratings"
+_REASON = re.compile(r"\s*//\s*")
+LONGEST_REASON = 300  # Characters of a reason that are stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +69,6 @@ def _no_double(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return mapping
 
 
-_RATINGS = "ratings"
-
-
 def read_rows(answer: str) -> Reading[list[Row]]:
     """Return rows of numbers, from ``{"ratings": [[1, 7], [2, 3]]}`` or from a line ``1: 7`` for each."""
     text = bare(answer)
@@ -86,10 +86,6 @@ def read_rows(answer: str) -> Reading[list[Row]]:
             wrong += 1
     problem = f"{wrong} of its lines are not a passage's number, a colon and numbers" if wrong else ""
     return Reading(rows, problem, len(rows))
-
-
-_REASON = re.compile(r"\s*//\s*")
-LONGEST_REASON = 300  # Characters of a reason that are stored
 
 
 def part_reasons(answer: str) -> tuple[str, dict[int, str]]:

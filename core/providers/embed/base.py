@@ -23,6 +23,7 @@ from core.records import JsonMap
 Progress = Callable[[int, int], None]  # Called after each batch with the texts done and their total number
 
 _AT_ONCE = 2048  # Number of texts that are looked up in the journal together
+_ALIKE = 3  # Number of texts, differing in more than case and spaces, that must not share one vector
 
 
 class Embedder(Model, ABC):
@@ -213,9 +214,6 @@ class Embedder(Model, ABC):
                 do="Set normalised = false for this model, and compare by cosine.",
             )
         return reply
-
-
-_ALIKE = 3  # Number of texts, differing in more than case and spaces, that must not share one vector
 
 
 @dataclass

@@ -18,6 +18,11 @@ from core.errors import InputError
 from core.providers.base import Reply, scaled
 
 Vectors = NDArray[np.float32]
+T = TypeVar("T")
+Room = tuple[int, float | None]  # The most texts and the most tokens of a call; None = no limit on tokens
+FIRST_TOKENS = 1000.0  # Size of the first call to a private machine: seconds on a slow processor
+QUICK_S, SLOW_S = 2.5, 10.0
+"""Faster calls may grow, slower calls must shrink; time-outs begin at a minute."""
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
@@ -52,14 +57,6 @@ def shares(reply: Reply[Vectors], weights: Sequence[float]) -> list[Reply[Vector
         )
         for vector, weight in zip(reply.value, weights, strict=True)
     ]
-
-
-T = TypeVar("T")
-Room = tuple[int, float | None]  # The most texts and the most tokens of a call; None = no limit on tokens
-
-FIRST_TOKENS = 1000.0  # Size of the first call to a private machine: seconds on a slow processor
-QUICK_S, SLOW_S = 2.5, 10.0
-"""Faster calls may grow, slower calls must shrink; time-outs begin at a minute."""
 
 
 class Places:

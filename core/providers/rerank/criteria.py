@@ -26,6 +26,64 @@ HIGHEST_RELEVANCE = 10
 HIGHEST_CRITERION = 5
 THRESHOLD = 3
 """The paper's figures: §2.1, items 2 and 3; E.2, instruction 1."""
+AUTHORITY = "Authority"
+MOST_CRITERIA = 5
+USUAL_ANSWER_TOKENS = 120
+_LONGEST_NAME = 60
+_LONGEST_MEANING = 300
+_ANSWER_TOKENS = 600
+_LINE = re.compile(r"(?:\d{1,2}\s*[.):]|[-*])\s*([^:]{1,200}):\s*(\S.*)")
+_WEIGHTED = re.compile(rf"(.*)\(\s*({NUMBER})\s*\)[\s*_]*")
+_QUALITIES = f"""You prepare the rating of sources. Given a question, you decide which qualities, beside being
+relevant, make a text a good source for answering exactly this question, and how much each counts.
+
+{NOTICE}
+
+Work out first what the question asks for and what an answer to it must stand on: facts that change,
+disputed opinions, steps to follow, comparisons, definitions. Then choose 2 to {MOST_CRITERIA} qualities that
+follow from it, the most important first. Each can be rated from 0 to 5 by reading a text; say what earns 5
+and what earns 0. Give each a weight from 0 to {HIGHEST_WEIGHT:g}: the points that one point of its rating
+adds to the text's relevance, which is rated from 0 to 10. 0.5 is usual; more for what an answer fails
+without, less for what only helps. Do not name relevance itself, and do not answer the question.
+
+Answer with one numbered line per quality and nothing else: a short name, its weight in parentheses, a colon,
+what 5 and 0 mean.
+
+Question: Is it safe to take ibuprofen with blood thinners?
+1. Medical authority (0.9): 5: guidelines, trials or a drug's official leaflet; 0: hearsay or advertising.
+2. Currency (0.5): 5: reflects present guidance; 0: superseded, or undated.
+3. Risk detail (0.6): 5: names doses, patients at risk and what happens; 0: only "ask a doctor".
+
+Question: Why did the Hanseatic League decline?
+1. Historical detail (0.6): 5: dates, places and events that can be checked; 0: only generalities.
+2. Range of explanations (0.5): 5: weighs several causes or schools; 0: one cause without discussion.
+
+Question: How do I rename a column of a table in SQL without losing data?
+1. Instruction (0.8): 5: complete commands that can be run; 0: says only that it is possible.
+2. Coverage of systems (0.4): 5: tells differing databases or versions apart; 0: does not say what it is for.
+3. Caution (0.3): 5: says what can go wrong and how to go back; 0: no word about it.
+
+If you are asked for JSON: {{"criteria": [{{"name": "Currency", "meaning": "5: …; 0: …", "weight": 0.5}}]}}"""
+_POINTS = f"""You prepare the rating of sources. Given a question, you decide what a text must speak about to
+be relevant to exactly this question.
+
+{NOTICE}
+
+Work out first what the question asks for, what its words mean there, and which statements an answer must
+rest on. Then name 1 to {MOST_CRITERIA} points that a relevant text speaks about, the most important first.
+Relevance is all that counts: name nothing about a text's age, length, style or source. Do not answer the
+question.
+
+Answer with one numbered line per point and nothing else: a short name, a colon, what a text says that meets
+it.
+If you are asked for JSON: {{"criteria": [{{"name": "…", "meaning": "…"}}]}}"""
+REFINE = """
+
+Between the marks named earlier stands your earlier answer. Keep, word for word, what is right for the
+question; correct, add or leave out only what makes the rating of sources better. Answer with the whole
+again."""
+"""Addition to the prompt of a further round (appendix G.2, progressive refinement)."""
+_Entry = tuple[str, str, float | None]  # a name, a meaning, and a weight if it has a usable one
 
 
 def composite(
@@ -74,7 +132,6 @@ def told(
     return {"rated": {"criteria": named, "origin": origin, "ratings": rows, **why}}
 
 
-AUTHORITY = "Authority"
 FIVE: tuple[Criterion, ...] = (
     Criterion("Depth", "5: treats the subject thoroughly, from several sides; 0: only touches it."),
     Criterion("Range of views", "5: gives several positions or sources; 0: knows only one side."),
@@ -84,66 +141,6 @@ FIVE: tuple[Criterion, ...] = (
 )
 """The five fixed criteria (§2.1, item 1; appendix E.2): depth, diversity of perspectives, clarity and
 specificity, authoritativeness, recency."""
-
-MOST_CRITERIA = 5
-USUAL_ANSWER_TOKENS = 120
-_LONGEST_NAME = 60
-_LONGEST_MEANING = 300
-_ANSWER_TOKENS = 600
-_LINE = re.compile(r"(?:\d{1,2}\s*[.):]|[-*])\s*([^:]{1,200}):\s*(\S.*)")
-_WEIGHTED = re.compile(rf"(.*)\(\s*({NUMBER})\s*\)[\s*_]*")
-
-_QUALITIES = f"""You prepare the rating of sources. Given a question, you decide which qualities, beside being
-relevant, make a text a good source for answering exactly this question, and how much each counts.
-
-{NOTICE}
-
-Work out first what the question asks for and what an answer to it must stand on: facts that change,
-disputed opinions, steps to follow, comparisons, definitions. Then choose 2 to {MOST_CRITERIA} qualities that
-follow from it, the most important first. Each can be rated from 0 to 5 by reading a text; say what earns 5
-and what earns 0. Give each a weight from 0 to {HIGHEST_WEIGHT:g}: the points that one point of its rating
-adds to the text's relevance, which is rated from 0 to 10. 0.5 is usual; more for what an answer fails
-without, less for what only helps. Do not name relevance itself, and do not answer the question.
-
-Answer with one numbered line per quality and nothing else: a short name, its weight in parentheses, a colon,
-what 5 and 0 mean.
-
-Question: Is it safe to take ibuprofen with blood thinners?
-1. Medical authority (0.9): 5: guidelines, trials or a drug's official leaflet; 0: hearsay or advertising.
-2. Currency (0.5): 5: reflects present guidance; 0: superseded, or undated.
-3. Risk detail (0.6): 5: names doses, patients at risk and what happens; 0: only "ask a doctor".
-
-Question: Why did the Hanseatic League decline?
-1. Historical detail (0.6): 5: dates, places and events that can be checked; 0: only generalities.
-2. Range of explanations (0.5): 5: weighs several causes or schools; 0: one cause without discussion.
-
-Question: How do I rename a column of a table in SQL without losing data?
-1. Instruction (0.8): 5: complete commands that can be run; 0: says only that it is possible.
-2. Coverage of systems (0.4): 5: tells differing databases or versions apart; 0: does not say what it is for.
-3. Caution (0.3): 5: says what can go wrong and how to go back; 0: no word about it.
-
-If you are asked for JSON: {{"criteria": [{{"name": "Currency", "meaning": "5: …; 0: …", "weight": 0.5}}]}}"""
-
-_POINTS = f"""You prepare the rating of sources. Given a question, you decide what a text must speak about to
-be relevant to exactly this question.
-
-{NOTICE}
-
-Work out first what the question asks for, what its words mean there, and which statements an answer must
-rest on. Then name 1 to {MOST_CRITERIA} points that a relevant text speaks about, the most important first.
-Relevance is all that counts: name nothing about a text's age, length, style or source. Do not answer the
-question.
-
-Answer with one numbered line per point and nothing else: a short name, a colon, what a text says that meets
-it.
-If you are asked for JSON: {{"criteria": [{{"name": "…", "meaning": "…"}}]}}"""
-
-REFINE = """
-
-Between the marks named earlier stands your earlier answer. Keep, word for word, what is right for the
-question; correct, add or leave out only what makes the rating of sources better. Answer with the whole
-again."""
-"""Addition to the prompt of a further round (appendix G.2, progressive refinement)."""
 
 
 def listed(criteria: Sequence[Criterion]) -> str:
@@ -158,9 +155,6 @@ class Inferred(NamedTuple):
 
     criteria: tuple[Criterion, ...]  # at most `MOST_CRITERIA`, possibly none
     weighted: bool  # whether the weights are the model's; otherwise all are equal
-
-
-_Entry = tuple[str, str, float | None]  # a name, a meaning, and a weight if it has a usable one
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,9 @@ from core.providers.remote import Remote, Wired
 from core.providers.rerank.base import Reranker, Scores
 from core.records import Basis
 
+_READ_TOKENS = 4096
+_BY_TOKENS = "rerank-v5"
+
 
 @dataclass(frozen=True, slots=True)
 class Received:
@@ -84,10 +87,6 @@ class RemoteReranker(Remote, Reranker):
         more = self.score_batch(query, [passages[at] for at in rest])
         scores[rest] = more.value
         return joined([reply, more], scores)
-
-
-_READ_TOKENS = 4096
-_BY_TOKENS = "rerank-v5"
 
 
 class VoyageReranker(RemoteReranker):

@@ -33,6 +33,30 @@ _STEP = 500_000  # Rows that are coded at a time
 _SHARE = 4  # Hashes wait unmerged until they are more than this fraction (one in so many) of the merged
 
 _Hashes = npt.NDArray[np.uint64]
+CODED = ("rankings", "judgements")  # Tables that are joined by passage
+SUFFIX = ".codes.arrow"
+STAGES = ("final", "pool")
+_AT_ONCE = 5_000_000  # Rows of a part that are coded in memory
+_VERSION = b"1"
+_INTEGERS = {
+    "owner": pa.int32(),
+    "query": pa.int32(),
+    "stage": pa.int8(),
+    "start": pa.int64(),
+    "code": pa.int32(),
+    "rank": pa.int32(),
+    "grade": pa.int8(),
+    "raw": pa.int16(),
+}
+# Rows of a part are sorted by these columns, so that lists in this order cover the rows one after the other.
+_LISTS = """
+SELECT run_id AS owner, query_id AS query, stage, count(*) AS rows, max(rank) AS deepest
+FROM read_parquet($part) GROUP BY ALL ORDER BY run_id, stage, query_id
+"""
+_JUDGED_LISTS = """
+SELECT golden_set_id AS owner, query_id AS query, 'final' AS stage, count(*) AS rows, count(*) AS deepest
+FROM read_parquet($part) GROUP BY golden_set_id, query_id ORDER BY golden_set_id, query_id
+"""
 
 
 def coded_column(part: Path, column: str) -> tuple[npt.NDArray[np.int32], pa.Array] | None:
@@ -93,23 +117,6 @@ def _hashes(texts: pa.Array) -> _Hashes:
     return pl.Series(texts).hash().to_numpy()
 
 
-CODED = ("rankings", "judgements")  # Tables that are joined by passage
-SUFFIX = ".codes.arrow"
-STAGES = ("final", "pool")
-_AT_ONCE = 5_000_000  # Rows of a part that are coded in memory
-_VERSION = b"1"
-_INTEGERS = {
-    "owner": pa.int32(),
-    "query": pa.int32(),
-    "stage": pa.int8(),
-    "start": pa.int64(),
-    "code": pa.int32(),
-    "rank": pa.int32(),
-    "grade": pa.int8(),
-    "raw": pa.int16(),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Coded:
     """A part as integers; a list is the rows of one owner, stage and query."""
@@ -144,17 +151,6 @@ class Filed(NamedTuple):
 def path_of(part: Path) -> Path:
     """Return the path of a part's codes."""
     return part.with_suffix(SUFFIX)
-
-
-# Rows of a part are sorted by these columns, so that lists in this order cover the rows one after the other.
-_LISTS = """
-SELECT run_id AS owner, query_id AS query, stage, count(*) AS rows, max(rank) AS deepest
-FROM read_parquet($part) GROUP BY ALL ORDER BY run_id, stage, query_id
-"""
-_JUDGED_LISTS = """
-SELECT golden_set_id AS owner, query_id AS query, 'final' AS stage, count(*) AS rows, count(*) AS deepest
-FROM read_parquet($part) GROUP BY golden_set_id, query_id ORDER BY golden_set_id, query_id
-"""
 
 
 def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded:

@@ -33,6 +33,16 @@ _LOOKED_UP = 1 << 22  # Ids of passages that are looked up at a time
 _PIECE = 1 << 25  # Bytes of a piece of a result that is too large to be cached whole
 
 _COUNTS = 20  # Bytes of a query's counts beside its grades, at most
+_MEMORY = Memory(256 * 2**20)  # Earlier joins, cached because files of a store never change
+_PLACES = Memory(64 * 2**20)  # Indices of some parts' passages among the judged ones
+_SOURCES = """
+SELECT passage_id, source FROM read_parquet($passages) WHERE collection_id = $collection ORDER BY passage_id
+"""
+_ANY_SOURCE = """
+SELECT 1 FROM read_parquet($passages) WHERE collection_id = $collection AND source IS NOT NULL LIMIT 1
+"""
+Passages = tuple[str, tuple[str, ...]]  # A collection, and the files that hold its passages
+_SOURCED = Memory(128 * 2**20)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,11 +63,6 @@ class Graded:
     # The gain of a passage of grade 1..5: the original grade from the judges (below 0 counts as 0), if that
     # rises with the grade; otherwise the grade
     gains: Five = LINEAR
-
-
-_MEMORY = Memory(256 * 2**20)  # Earlier joins, cached because files of a store never change
-
-_PLACES = Memory(64 * 2**20)  # Indices of some parts' passages among the judged ones
 
 
 def join(groups: Sequence[Judges], run_ids: Sequence[str], stage: str, depth: int | None) -> Graded:
@@ -205,15 +210,6 @@ def _picked(slots: npt.NDArray[np.int32], golden: Judged, positions: Sequence[in
     return grades
 
 
-_SOURCES = """
-SELECT passage_id, source FROM read_parquet($passages) WHERE collection_id = $collection ORDER BY passage_id
-"""
-_ANY_SOURCE = """
-SELECT 1 FROM read_parquet($passages) WHERE collection_id = $collection AND source IS NOT NULL LIMIT 1
-"""
-Passages = tuple[str, tuple[str, ...]]  # A collection, and the files that hold its passages
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Sourced:
     """Sources of passages, beside the grades of the same runs, stage and golden set."""
@@ -230,9 +226,6 @@ class Sourced:
     # int64 [queries, most · 5] (or [runs, queries, most · 5]), how many sources have at least a given number
     # of judged passages of at least a given grade, as `core.metrics.info.depths_by_row` counts them
     depths: npt.NDArray[np.int64]
-
-
-_SOURCED = Memory(128 * 2**20)
 
 
 def join_sources(

@@ -18,6 +18,7 @@ from core.store.read.codes import STAGES, Coded, Filed, coded
 
 Five = tuple[float, float, float, float, float]
 LINEAR: Five = (1.0, 2.0, 3.0, 4.0, 5.0)
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,6 @@ def gains_of(grade: npt.NDArray[np.int8], raw: npt.NDArray[np.int16]) -> Five:
     return one, two, three, four, five
 
 
-Places = npt.NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
 
 

@@ -21,15 +21,6 @@ from core.store.read.revision import RUNS, Revision
 from core.store.rules import RULES, names, rows_of
 from core.tables import TABLES
 
-
-def _select(table: str, *conditions: str) -> str:
-    """Return a query over parts; its text comes from declarations in this package, values are parameters."""
-    rule = RULES[table]
-    where = " AND ".join((f"{rule.owner} IN (SELECT unnest($ids))", *conditions))
-    columns, order = names(TABLES[table]), names(rule.order)
-    return f"SELECT {columns} FROM {rows_of(table, '$files')} WHERE {where} ORDER BY {order}"  # noqa: S608
-
-
 # Only the columns that identify answers: they show which answers have no grade.
 _NAMED = (
     f"SELECT {names(KEY)} FROM {rows_of('answers', '$files')} "  # noqa: S608 - own names
@@ -53,6 +44,14 @@ _EARLIER_GRADES = (
     f"SELECT {names((*KEY, *EARLIER))} FROM {rows_of('answers', '$files')} "  # noqa: S608 - own names
     "WHERE grade IS NOT NULL AND run_id IN (SELECT unnest($ids))"
 )
+
+
+def _select(table: str, *conditions: str) -> str:
+    """Return a query over parts; its text comes from declarations in this package, values are parameters."""
+    rule = RULES[table]
+    where = " AND ".join((f"{rule.owner} IN (SELECT unnest($ids))", *conditions))
+    columns, order = names(TABLES[table]), names(rule.order)
+    return f"SELECT {columns} FROM {rows_of(table, '$files')} WHERE {where} ORDER BY {order}"  # noqa: S608
 
 
 class Snapshot(Revision):

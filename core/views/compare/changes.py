@@ -22,6 +22,9 @@ PAIRS = pl.Schema(
     dict.fromkeys(("axis", "change", "before", "after", "run_before", "run_after"), pl.String)
 )  # fmt: skip
 """Columns of `changes`."""
+_Stack = tuple[str, str, JsonMap]
+_OPAQUE = "name"  # How a stack known only by name differs from others is unknown
+_OFF = ("none", "without", "default", "full", "all", "flat", "cosine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +84,6 @@ AXES = (
     ),
 )
 """Axes that can change, the narrower first: a pair counts for the first axis that explains it."""
-
-_Stack = tuple[str, str, JsonMap]
-_OPAQUE = "name"  # How a stack known only by name differs from others is unknown
-_OFF = ("none", "without", "default", "full", "all", "flat", "cosine")
 
 
 def changes(runs: pl.DataFrame) -> pl.DataFrame:

@@ -21,6 +21,8 @@ _COLOURS = {
     **dict.fromkeys(ROLES, theme.ACCENT),
     "excluded": theme.NEUTRAL,
 }  # of bars; others have the frontier's
+RANGES_SHOWN = 15  # Stacks whose range is drawn: the best in the usual setting
+_COLUMNS = [(cap4, cap3) for cap4 in CAPS4 for cap3 in CAPS3]
 
 
 def chances(rows: pl.DataFrame) -> go.Figure | None:
@@ -122,10 +124,6 @@ def plan_chart(
         }
         layout["annotations"] = [{"x": float(np.log10(affordable)), "y": 1, "yref": "paper", **note}]
     return theme.finished(traces, layout)
-
-
-RANGES_SHOWN = 15  # Stacks whose range is drawn: the best in the usual setting
-_COLUMNS = [(cap4, cap3) for cap4 in CAPS4 for cap3 in CAPS3]
 
 
 def agreement(grid: Grid, chosen: Sequence[str | None]) -> go.Figure:

@@ -21,6 +21,10 @@ from core.stats.intervals import RESAMPLES, SEED
 from core.views import text
 
 SLIGHT = "next to nothing"  # A change too small to show in its two formatted numbers
+# Facts about a tied stack, compared with the best of them
+BEST, ALIKE = "the best", "surely as good, but for what does not matter"
+SAME, AVERAGE = "same score on every query", "only averages are known"
+_NUMBERS = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
 
 
 def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:
@@ -98,11 +102,6 @@ def front(table: pl.DataFrame, decision: Decision) -> Front | None:
     )
 
 
-# Facts about a tied stack, compared with the best of them
-BEST, ALIKE = "the best", "surely as good, but for what does not matter"
-SAME, AVERAGE = "same score on every query", "only averages are known"
-
-
 def shares(
     table: pl.DataFrame,
     sample: JointSample | None,
@@ -134,9 +133,6 @@ def shares(
         *(pl.when(varies).then(pl.Series(share).fill_nan(None)).alias(name) for name, share in counted),
         pl.when(~varies).then(pl.lit("no results per query for this stack")).alias("reason"),
     )
-
-
-_NUMBERS = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
 
 
 def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -> pl.DataFrame:

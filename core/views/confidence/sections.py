@@ -62,6 +62,70 @@ ASSUMED_USD = 0.01  # per judgement, if nobody sets a price
 _SAME = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
 SAME_CHANCES = (*_SAME, "p_best", "p_again", "p_feasible", "p_frontier", "p_sla")
 SAME_GAP = (*_SAME, "d_quality", "d_low", "d_high")  # What stacks merged into one row have in common
+ON_TOP = "Where this judge graded, its grades replace today's."
+NUMBERS, INTERVAL = ("quality", "latency_ms", "cost"), ("quality_low", "quality_high", "n")
+CHANCES = ("stack", "status", "p_best", "p_feasible", "p_frontier", *NUMBERS, "unknown")
+HOW_SURE = cols.Rows(
+    "how_sure",
+    cols.text("sure", "question", width=360),
+    cols.share("chance", help="Share of the simulations."),
+    cols.text("why", "what it counts", width=420),
+)
+TIES = cols.Rows(
+    "ties",
+    "stack quality d_quality d_low d_high latency_ms cost",
+    cols.text("reading", "query by query"),
+    more=(*INTERVAL, "gap_ms"),
+)
+TURNS = cols.Rows(
+    "turning",
+    *("stack number now then", cols.text("change")),
+    cols.text("winner", "then chosen", width=260),
+)
+EXCLUDED = cols.Rows(
+    "excluded", "name", cols.text("reason", "excluded because"), "by unit", *NUMBERS, more="constraint"
+)
+RANGES = cols.Rows(
+    "ranges",
+    cols.text("stack", help="Of those with the same score on every query, the first.", width=290),
+    cols.score("quality", "as usual"),
+    cols.count("rank", help="As usual; equal scores share a rank."),
+    "lowest highest best_rank worst_rank",
+)
+FLIPS = cols.Rows(
+    "flips",
+    "better worse",
+    cols.signed("difference", help="As usual, mean over queries."),
+    "flips reversal reading",
+    more=(
+        *map(cols.signed, cols.ENDS),
+        cols.number("p_holm", "p (Holm)", "Of the usual order, Holm-adjusted over these pairs.", digits=4),
+        cols.text("where", help="The setting with the reversal.", width=260),
+        "p_there",
+    ),
+)
+CELLS = cols.Rows("grid", "name alpha cap4 cap3 usual quality low high n rank chosen")
+PASSAGES = cols.Rows(
+    "judge_next",
+    "query_id passage_id",
+    cols.count("stacks", help="Leading stacks that show it."),
+    cols.count("rank", "best rank"),
+    "likely",
+    cols.share("chance", "changes the best", "Chance that its grade alone changes the best stack."),
+    "saved",
+)
+WITH = cols.Rows(
+    "with_grades", "name", cols.score("before"), cols.score("after", "with its grades"), "change is"
+)
+PLAN = cols.Rows("plan", "more", cols.count("n", "n then"), "usd flip", more="left")
+TAGS = cols.Rows(
+    "tags",
+    "tag n",
+    cols.signed("difference", help="Mean, first stack minus the second."),
+    "spread",
+    cols.share("share", "today"),
+    cols.share("best", "tells most", "Share of further queries with the least error (Neyman)."),
+)
 
 
 def ask_rule(view: View, ask: Ask) -> tuple[Rule, Decision]:
@@ -382,68 +446,4 @@ def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
         yield Table(data.with_grades(view, view.constraints, more), WITH)
 
 
-ON_TOP = "Where this judge graded, its grades replace today's."
-NUMBERS, INTERVAL = ("quality", "latency_ms", "cost"), ("quality_low", "quality_high", "n")
-CHANCES = ("stack", "status", "p_best", "p_feasible", "p_frontier", *NUMBERS, "unknown")
-HOW_SURE = cols.Rows(
-    "how_sure",
-    cols.text("sure", "question", width=360),
-    cols.share("chance", help="Share of the simulations."),
-    cols.text("why", "what it counts", width=420),
-)
-TIES = cols.Rows(
-    "ties",
-    "stack quality d_quality d_low d_high latency_ms cost",
-    cols.text("reading", "query by query"),
-    more=(*INTERVAL, "gap_ms"),
-)
-TURNS = cols.Rows(
-    "turning",
-    *("stack number now then", cols.text("change")),
-    cols.text("winner", "then chosen", width=260),
-)
-EXCLUDED = cols.Rows(
-    "excluded", "name", cols.text("reason", "excluded because"), "by unit", *NUMBERS, more="constraint"
-)
-RANGES = cols.Rows(
-    "ranges",
-    cols.text("stack", help="Of those with the same score on every query, the first.", width=290),
-    cols.score("quality", "as usual"),
-    cols.count("rank", help="As usual; equal scores share a rank."),
-    "lowest highest best_rank worst_rank",
-)
-FLIPS = cols.Rows(
-    "flips",
-    "better worse",
-    cols.signed("difference", help="As usual, mean over queries."),
-    "flips reversal reading",
-    more=(
-        *map(cols.signed, cols.ENDS),
-        cols.number("p_holm", "p (Holm)", "Of the usual order, Holm-adjusted over these pairs.", digits=4),
-        cols.text("where", help="The setting with the reversal.", width=260),
-        "p_there",
-    ),
-)
-CELLS = cols.Rows("grid", "name alpha cap4 cap3 usual quality low high n rank chosen")
-PASSAGES = cols.Rows(
-    "judge_next",
-    "query_id passage_id",
-    cols.count("stacks", help="Leading stacks that show it."),
-    cols.count("rank", "best rank"),
-    "likely",
-    cols.share("chance", "changes the best", "Chance that its grade alone changes the best stack."),
-    "saved",
-)
-WITH = cols.Rows(
-    "with_grades", "name", cols.score("before"), cols.score("after", "with its grades"), "change is"
-)
-PLAN = cols.Rows("plan", "more", cols.count("n", "n then"), "usd flip", more="left")
-TAGS = cols.Rows(
-    "tags",
-    "tag n",
-    cols.signed("difference", help="Mean, first stack minus the second."),
-    "spread",
-    cols.share("share", "today"),
-    cols.share("best", "tells most", "Share of further queries with the least error (Neyman)."),
-)
 SECTIONS = (would_it_hold, what_flips_it, kinds_of_question, other_weights, worth_measuring_more)

@@ -32,6 +32,13 @@ KNOBS = ("alpha", "cap4", "cap3")
 _ROWS = 4096  # stacks times cells resampled per batch
 BEST = 12  # Stacks whose pairwise orders are followed through the grid: the best in the usual setting
 SAME = 1e-9  # Scores this close are equal: sums of the same weights in another order
+READINGS = {
+    (False, False): "maybe by chance either way",
+    (True, False): "real as usual, too close to call there",
+    (False, True): "too close to call as usual, real there",
+    (True, True): "depends on the weights",
+}
+"""Meaning of a flip, by whether the order is significant as usual, and where it is reversed the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,15 +264,6 @@ def grouped(ranges: pl.DataFrame) -> pl.DataFrame:
     equal = pl.format("{} (+{} equal)", "name", "twins")
     named = pl.when(pl.col("twins") > 0).then(equal).otherwise("name")
     return ranges.filter(pl.col("twin").is_null()).with_columns(named.alias("stack"))
-
-
-READINGS = {
-    (False, False): "maybe by chance either way",
-    (True, False): "real as usual, too close to call there",
-    (False, True): "too close to call as usual, real there",
-    (True, True): "depends on the weights",
-}
-"""Meaning of a flip, by whether the order is significant as usual, and where it is reversed the most."""
 
 
 def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.DataFrame:

@@ -34,6 +34,12 @@ CALM = 0.05  # A probability below this is called small
 DRAWN = " corrected for the luck of picking the best"
 _LIKELY = 0.05  # A stack to add that beats the choice less often than this is no proposal
 MOVED = 1.15  # A tag is named if its best share is this many times today's
+ALONE = "Each row changes one number. Stacks of the same models share their time and cost."
+ABOUT_WEIGHTS = (
+    "Every setting scores the same rankings again; “real” as on page Compare: Holm-adjusted p of a paired "
+    f"randomisation test below {LEVEL}."
+)
+"""How the settings are compared."""
 
 
 def held(view: View) -> str:
@@ -161,9 +167,6 @@ def about_chances(queries: int, draws: int) -> str:
     )
 
 
-ALONE = "Each row changes one number. Stacks of the same models share their time and cost."
-
-
 def turning_words(turned: pl.DataFrame, measure: str) -> str:
     """Say at which quality the runner-up would be chosen; if at none, which other number would change it.
 
@@ -280,13 +283,6 @@ def _turned(grid: Grid, turned: pl.DataFrame) -> str:
     said = "; ".join(f"{times} {words}" for words, times in counts.iter_rows())
     swap = "swaps" if flipped.height < 2 else "swap"
     return f"{flipped.height} of {of} {swap} places in some setting: {said}."
-
-
-ABOUT_WEIGHTS = (
-    "Every setting scores the same rankings again; “real” as on page Compare: Holm-adjusted p of a paired "
-    f"randomisation test below {LEVEL}."
-)
-"""How the settings are compared."""
 
 
 def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:

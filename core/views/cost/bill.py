@@ -31,6 +31,8 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
 }
 """Stages of the bill in order, with their colour and pattern."""
 _BILL = schema("unit_price source looked_up:date confirmed note")
+SHOWN = 12  # Inputs drawn, the widest first; the table has all
+_ENDS = (("lower", theme.OKABE_ITO[0], ""), ("higher", theme.OKABE_ITO[1], "/"))
 
 
 @dataclass(frozen=True)
@@ -152,10 +154,6 @@ def _price_columns(price: Price | None) -> dict[str, object]:
         "confirmed": "what-if" if price.was is not None else "yes" if price.confirmed else "no",
         "note": price.note,
     }
-
-
-SHOWN = 12  # Inputs drawn, the widest first; the table has all
-_ENDS = (("lower", theme.OKABE_ITO[0], ""), ("higher", theme.OKABE_ITO[1], "/"))
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,38 @@ OWN_BOOKS = (
     "Books of your own are TOML files in the folder that CLQ_PRICES names, else in price-books beside the "
     "store."
 )
+HOW = cols.text(
+    "basis",
+    "amount is",
+    "Not its price. measured, imported, published: recorded by the stack; else modelled.",
+)
+BILL = cols.Rows(
+    "bill",
+    "stage item usd_per_1k usd_per_month units_per_query unit",
+    HOW,
+    "reason",
+    more="unit_price confirmed looked_up source note",
+)
+RECORDED = cols.Rows("recorded", "stage item units_per_query unit usd_per_1k", HOW, "reason")
+SWINGS = cols.Rows(
+    "sensitivity_of_the_bill",
+    cols.text("input", width=230),
+    cols.usd("width", "moves by $", "The month's usage, from one end of the range to the other."),
+    cols.usd("usd_low", "$ at lower", "The month's usage where the input is lower."),
+    cols.usd("usd_high", "$ at higher", "The month's usage where the input is higher."),
+    more=(cols.exact("low", "lower"), cols.exact("value", "as it is"), cols.exact("high", "higher")),
+)
+BOOK = cols.Rows(
+    "prices",
+    "item",
+    cols.text("provider"),
+    "unit",
+    cols.exact("price"),
+    cols.count("per"),
+    cols.text("currency"),
+    "confirmed looked_up",
+    more="source note",
+)
 
 
 @dataclass(frozen=True)
@@ -240,36 +272,4 @@ def _paper() -> Iterable[Block]:
         yield Table(rows, cols.Rows(name, first, *(cols.usd(column) for column in rows.columns[1:])))
 
 
-HOW = cols.text(
-    "basis",
-    "amount is",
-    "Not its price. measured, imported, published: recorded by the stack; else modelled.",
-)
-BILL = cols.Rows(
-    "bill",
-    "stage item usd_per_1k usd_per_month units_per_query unit",
-    HOW,
-    "reason",
-    more="unit_price confirmed looked_up source note",
-)
-RECORDED = cols.Rows("recorded", "stage item units_per_query unit usd_per_1k", HOW, "reason")
-SWINGS = cols.Rows(
-    "sensitivity_of_the_bill",
-    cols.text("input", width=230),
-    cols.usd("width", "moves by $", "The month's usage, from one end of the range to the other."),
-    cols.usd("usd_low", "$ at lower", "The month's usage where the input is lower."),
-    cols.usd("usd_high", "$ at higher", "The month's usage where the input is higher."),
-    more=(cols.exact("low", "lower"), cols.exact("value", "as it is"), cols.exact("high", "higher")),
-)
-BOOK = cols.Rows(
-    "prices",
-    "item",
-    cols.text("provider"),
-    "unit",
-    cols.exact("price"),
-    cols.count("per"),
-    cols.text("currency"),
-    "confirmed looked_up",
-    more="source note",
-)
 SECTIONS = (bill_of,)

@@ -36,6 +36,23 @@ OTHER = (
 )
 _APART = ("reranker", "chunker", "cut")
 _MEASURES = ("precision", "recall", "f1", "items_passed", "docs_passed")
+NAMES = (cols.text("reranker"), cols.text("chunking"), "way")
+THESIS = (
+    "precision recall f1",
+    cols.points("items_passed", "items", "Chunks or pages kept."),
+    cols.points("docs_passed", "documents", "Documents of which something is kept."),
+)
+SHOWN = cols.Rows(
+    "cut_off_table",
+    *NAMES,
+    "f1 f1_low f1_high kept",
+    cols.signed("gain", "against the cutoff", "F1 less that of the cutoff for all."),
+    "precision recall n beyond",
+    more=(
+        "gain_low gain_high",
+        "tokens name",
+    ),
+)
 
 
 def chunking(spec: Mapping[str, Any]) -> str:
@@ -148,22 +165,3 @@ def cut_off_table(view: View, ask: Ask) -> Blocks:
     yield Answer(said, f"{more} {other}".strip(), caveats={"how to read": ABOUT})
     yield Table(rows, SHOWN)
     yield paper
-
-
-NAMES = (cols.text("reranker"), cols.text("chunking"), "way")
-THESIS = (
-    "precision recall f1",
-    cols.points("items_passed", "items", "Chunks or pages kept."),
-    cols.points("docs_passed", "documents", "Documents of which something is kept."),
-)
-SHOWN = cols.Rows(
-    "cut_off_table",
-    *NAMES,
-    "f1 f1_low f1_high kept",
-    cols.signed("gain", "against the cutoff", "F1 less that of the cutoff for all."),
-    "precision recall n beyond",
-    more=(
-        "gain_low gain_high",
-        "tokens name",
-    ),
-)

@@ -20,6 +20,11 @@ from core.stats.significance import Setup, bounds
 from core.store import Snapshot
 from core.views import text
 
+PAYS = (
+    "A step pays where quality rises, by more than chance where results per query are known, and the larger "
+    "K is within your limits."
+)
+
 
 def steps(
     snapshot: Snapshot, table: pl.DataFrame, scope: Scope, *, quality: Quality, latency: Latency
@@ -98,9 +103,3 @@ def said(rows: pl.DataFrame, quality: Quality, n: object) -> tuple[str, str]:
         f"Most for {best['family']} from K = {best['from_k']} to {best['to_k']}: "
         f"{text.signed(best['d_quality'])} ({sure}).",
     )
-
-
-PAYS = (
-    "A step pays where quality rises, by more than chance where results per query are known, and the larger "
-    "K is within your limits."
-)

@@ -34,6 +34,24 @@ BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "H
 OF_NUGGETS = ("NuggetCoverage", "Nuggets", "NuggetRedundancy")
 """Companion measures that are added if the golden set has nuggets."""
 COLUMNS = schema("name measure k:int32 value:float low:float high:float n:int32 basis")
+X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generator input"}
+"""Axes for the curves, by column."""
+HOW = (
+    "Band: 95 % interval of the mean over queries, where results per query exist. "
+    "Dotted: PROC, what the best order of the pool that the stack could choose from would reach. "
+    "Dashed line or large dot: the cutoff. ↓: lower is better."
+)
+CEILINGS = "best order of each pool (PROC)"
+"""The legend's text for ceilings."""
+NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
+DEEPER = "the stacks run at several K"
+NO_DEPTHS = "No two stacks here differ in their candidate depth K alone."
+UNREAD = "{} has no reranker, so K changes nothing for it."
+OTHER_MEASURES = (
+    "Hit: share of queries with every passage of grade 4 or 5 within K. "
+    "Hole: share of unjudged passages. Harm: share of grade 1 or 2."
+)
+_Looks = tuple[Mapping[str, str], Mapping[str, str]]  # Colours and labels, by name of the stack
 
 
 def curve_table(
@@ -121,25 +139,6 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
         .join(named, on="run_id")
         .select([pl.col(column).cast(dtype) for column, dtype in COLUMNS.items()])
     )
-
-
-X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generator input"}
-"""Axes for the curves, by column."""
-HOW = (
-    "Band: 95 % interval of the mean over queries, where results per query exist. "
-    "Dotted: PROC, what the best order of the pool that the stack could choose from would reach. "
-    "Dashed line or large dot: the cutoff. ↓: lower is better."
-)
-CEILINGS = "best order of each pool (PROC)"
-"""The legend's text for ceilings."""
-NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
-DEEPER = "the stacks run at several K"
-NO_DEPTHS = "No two stacks here differ in their candidate depth K alone."
-UNREAD = "{} has no reranker, so K changes nothing for it."
-OTHER_MEASURES = (
-    "Hit: share of queries with every passage of grade 4 or 5 within K. "
-    "Hole: share of unjudged passages. Harm: share of grade 1 or 2."
-)
 
 
 def leaders(rows: pl.DataFrame, quality: Quality, names: Sequence[str]) -> list[str]:
@@ -287,9 +286,6 @@ def curves(
         main=_main(known, quality, (colours, labels_of(colours, today)), title, by_k=x == "k"),
         beside=_beside(known.filter(~own), (colours, labels_of(colours, today)), title),
     )
-
-
-_Looks = tuple[Mapping[str, str], Mapping[str, str]]  # Colours and labels, by name of the stack
 
 
 def _main(known: pl.DataFrame, quality: Quality, looks: _Looks, title: str, *, by_k: bool) -> go.Figure:

@@ -25,6 +25,46 @@ from core.views.text import cost_unit
 from core.views.within import CHIP, beyond, told, with_limits
 
 NO_GENERATOR = "no generator"
+POINTS = cols.Rows(
+    "curves",
+    "name measure k value low high n tokens",
+    cols.usd("usd_per_1k", "$ / 1k", "What the reader charges for them."),
+    more="facts_per_100 basis tokens_low tokens_high counted",
+)
+OWN_PROC = "What the best order of the candidates read would score; the next column names the pool."
+DEPTHS = cols.Rows(
+    "depths",
+    "name candidates quality",
+    cols.score("proc", "PROC of its pool", OWN_PROC),
+    "proc_pool latency_ms cost beyond",
+)
+STEPS = cols.Rows(
+    "steps",
+    "family from_k to_k",
+    cols.signed("d_quality", "quality"),
+    "d_ms d_usd pays",
+    cols.text("reason", "why not", width=200),
+    more=(
+        "gain_low gain_high",
+        "per_100_ms per_usd",
+    ),
+)
+CUT = cols.Rows(
+    "cut_offs",
+    cols.text("way", "keeps", cuts.WAYS, width=150),
+    "kept f1",
+    cols.signed("gain", "against the cutoff", "F1 less that of the cutoff for all."),
+    "gain_low gain_high",
+    cols.signed("lead", "against the best K", "F1 less that of the best fixed depth."),
+    cols.count("tokens", "tokens sent", "Of what is kept, mean over the queries."),
+    more=(
+        "precision",
+        cols.score("recall", help="Share of what is relevant that is kept."),
+        "f1_low f1_high",
+        "lead_low lead_high",
+        "n",
+    ),
+)
 
 
 @cached("Scoring every cutoff…")
@@ -147,44 +187,4 @@ def cut_off_methods(view: View, ask: Ask) -> Blocks:
         yield Table(compared.rows, CUT)
 
 
-POINTS = cols.Rows(
-    "curves",
-    "name measure k value low high n tokens",
-    cols.usd("usd_per_1k", "$ / 1k", "What the reader charges for them."),
-    more="facts_per_100 basis tokens_low tokens_high counted",
-)
-OWN_PROC = "What the best order of the candidates read would score; the next column names the pool."
-DEPTHS = cols.Rows(
-    "depths",
-    "name candidates quality",
-    cols.score("proc", "PROC of its pool", OWN_PROC),
-    "proc_pool latency_ms cost beyond",
-)
-STEPS = cols.Rows(
-    "steps",
-    "family from_k to_k",
-    cols.signed("d_quality", "quality"),
-    "d_ms d_usd pays",
-    cols.text("reason", "why not", width=200),
-    more=(
-        "gain_low gain_high",
-        "per_100_ms per_usd",
-    ),
-)
-CUT = cols.Rows(
-    "cut_offs",
-    cols.text("way", "keeps", cuts.WAYS, width=150),
-    "kept f1",
-    cols.signed("gain", "against the cutoff", "F1 less that of the cutoff for all."),
-    "gain_low gain_high",
-    cols.signed("lead", "against the best K", "F1 less that of the best fixed depth."),
-    cols.count("tokens", "tokens sent", "Of what is kept, mean over the queries."),
-    more=(
-        "precision",
-        cols.score("recall", help="Share of what is relevant that is kept."),
-        "f1_low f1_high",
-        "lead_low lead_high",
-        "n",
-    ),
-)
 SECTIONS = (by_cutoff, by_candidate_depth, cut_off_methods, cut_off_table)

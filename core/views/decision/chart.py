@@ -55,6 +55,8 @@ _DRAWN = (
     *("latency_ms", "cost", "cost_least", "cost_missing", *UNIT, "quality", "quality_low", "quality_high"),
 )
 """Columns that the chart reads of a stack."""
+_KINDS = {"float64": "f8", "float32": "f4", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1"}
+"""Plotly's word for numbers that it reads as bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,10 +189,6 @@ def _placed(rows: pl.DataFrame, across: Axis) -> pl.DataFrame:
     x = np.where(unknown, unknown.cumsum(), x)
     axis = np.where(unknown, UNKNOWN_AXIS, PLACED_AXIS)
     return rows.hstack([pl.Series("x", x), pl.Series("axis", axis.tolist(), dtype=pl.String)])
-
-
-_KINDS = {"float64": "f8", "float32": "f4", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1"}
-"""Plotly's word for numbers that it reads as bytes."""
 
 
 class _Encoder(PlotlyJSONEncoder):  # type: ignore[misc]

@@ -29,6 +29,7 @@ _LEAST = 1e-6
 
 _FINEST = 0.01
 """Step of a share, and of a quality that counts."""
+_ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 
 
 @dataclass(frozen=True)
@@ -170,9 +171,6 @@ def _around(numbers: Floats, *, counts: bool) -> tuple[float, float]:
     parts = 10 if counts else 20
     bottom, top = math.floor(numbers.min() * parts + 1e-9), math.ceil(numbers.max() * parts - 1e-9)
     return bottom / parts, max(top, bottom + 1) / parts
-
-
-_ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 
 
 def _round(value: float, *, up: bool) -> float:

@@ -26,6 +26,9 @@ MARKS = "marks-"
 BRIGHT = 0.9
 """Opacity of a mark within the limits."""
 _SMALL, _LARGE = 7.0, 20.0
+DENSE_FROM = 2000
+"""Stacks beyond which a chart draws density, and marks only for the frontier."""
+_COLUMNS, _ROWS, _STRIP_COLUMNS = 128, 72, 8
 
 
 def marks(drawn: pl.DataFrame, colour: str, size: str, table: pl.DataFrame) -> list[theme.Spec]:
@@ -182,11 +185,6 @@ def _kinds(values: pl.Series, colour: str) -> tuple[pl.Series, list[str | None],
     if not others:
         return values, kept, 0
     return values.replace_strict(kept, kept, default=None), [*kept, None], others
-
-
-DENSE_FROM = 2000
-"""Stacks beyond which a chart draws density, and marks only for the frontier."""
-_COLUMNS, _ROWS, _STRIP_COLUMNS = 128, 72, 8
 
 
 @dataclass(frozen=True)

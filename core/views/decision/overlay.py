@@ -42,6 +42,13 @@ _NAME = 48
 """Letters of a stack's name in a label."""
 _FARTHEST = 90
 """Maximum distance of a label from its mark; pixels."""
+_OF_LINE = ("x", "quality", "quality_low", "quality_high")
+_UP = {"y0": 0, "y1": 1, "yref": "y domain"}
+_DEPTHS = {"bottom": 0.94, "top": 0.06, "middle": 0.5}
+"""Possible positions of a band's name, as shares of the plot's height."""
+STACK = "stack"
+"""Name of the labels of stacks, for which a phone has no room."""
+_NEAR, _HALF = 0.1, 45  # Share of the height, and pixels: how near a mark counts as on the label
 
 
 @dataclass
@@ -211,9 +218,6 @@ def margins(scale_labels: Sequence[str]) -> theme.Spec:
     return {"l": 78, "r": right, "t": 36, "b": 48, "autoexpand": False}
 
 
-_OF_LINE = ("x", "quality", "quality_low", "quality_high")
-
-
 def on_line(drawn: pl.DataFrame) -> pl.DataFrame:
     """Return the stacks on the line of the frontier, in its order."""
     rows = np.flatnonzero(drawn["line"].to_numpy())
@@ -300,14 +304,6 @@ def lines(
     if floor is not None:
         layout["shapes"].append({**limit, "x0": 0, "x1": 1, "y0": floor, "y1": floor, "xref": "x domain"})
         plot.take_row(floor)
-
-
-_UP = {"y0": 0, "y1": 1, "yref": "y domain"}
-_DEPTHS = {"bottom": 0.94, "top": 0.06, "middle": 0.5}
-"""Possible positions of a band's name, as shares of the plot's height."""
-STACK = "stack"
-"""Name of the labels of stacks, for which a phone has no room."""
-_NEAR, _HALF = 0.1, 45  # Share of the height, and pixels: how near a mark counts as on the label
 
 
 def _band(table: pl.DataFrame, decision: Decision, plot: Plot, most: float | None) -> theme.Spec | None:

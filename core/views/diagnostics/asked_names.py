@@ -34,6 +34,46 @@ MEASURE = "N-Recall4+"  # The measure that the paper compares with D_name (§4.5
 _OF = ("embedder", "dim")
 _GOOD = 4
 _PAIRS = 4  # With fewer pairs of changes no correlation is reported
+Measured = tuple[str, int]  # An embedder with its dimension
+MARGINED = schema("embedder dim:int32 language condition measure value:float low:float high:float n:int32")
+"""Columns of `margins`: condition is named as in runs ("names 1"), "" = the questions as they are."""
+FORMS = ("1", "2", "3", "mask", "gibberish", "label", "accents", "initials", "inverted", "case", "nfd")
+"""Forms of a name, as the axis has them."""
+BESIDE = pl.Schema([
+    *((name, pl.String) for name in ("stack", "rewrite", "names")),
+    *((name, pl.Float64) for name in ("clean", "quality", "change", "change_low", "change_high")),
+    ("n", pl.Int32),
+    *((name, pl.Float64) for name in ("d_name", "d_change", "d_low", "d_high")),
+    ("d_n", pl.Int32),
+])  # fmt: skip
+"""Columns of `side_by_side`."""
+PAPER = (-71.0, -0.18)
+"""Change by random tokens of D_name (in percent) and of N-Recall4+@10 (.78 → .60) in the paper, §4.5."""
+MEANS: Mapping[str, str] = {
+    "1": "one letter off",
+    "2": "two letters off",
+    "3": "three letters off",
+    "mask": "one mask for every name",
+    "gibberish": "a random token for each name",
+    "label": "without “Author:”",
+    "accents": "names without accents",
+    "initials": "J. Smith",
+    "inverted": "Smith, John",
+    "case": "upper, lower, title case",
+    "nfd": "accents and spaces coded otherwise",
+}
+"""Description of each form of a name."""
+HOW = (
+    "Questions that name something (tags entity=…, sources and titles of the collection, capitals, codes), "
+    "asked with other names. Quality: paired over these questions. Lead of the name (D_name): "
+    "cosine with the best judged passage minus the better of that passage with two other names; passages "
+    "keep their names, so a mask leaves about 0. Changes in percent count questions of a signal ≥ 0.02; "
+    "intervals of 95 %."
+)
+NO_RUNS = (
+    "No questions with other names were run here. Run a sweep with "
+    '`names = [0, 1, 2, "mask"]` on questions that name people, places, products or parts.'
+)
 
 
 @dataclass(frozen=True)
@@ -85,9 +125,6 @@ def _asked(
     return tuple(texts.select("text", "passage").iter_rows())
 
 
-Measured = tuple[str, int]  # An embedder with its dimension
-
-
 def embedders(snapshot: Snapshot, renamed: Renamed) -> dict[Measured, dict[str, JsonMap]]:
     """Return the embedders of the stacks, each with its query-text settings."""
     specs = dict(snapshot.runs().select("run_id", "spec").iter_rows())
@@ -116,10 +153,6 @@ def margins(
         rows = asked_margins(asked, ways, *by)
         parts.append(rows.with_columns(pl.lit(it, MARGINED[key]).alias(key) for key, it in of.items()))
     return pl.concat([pl.DataFrame(schema=MARGINED), *(part.select(*MARGINED) for part in parts)])
-
-
-MARGINED = schema("embedder dim:int32 language condition measure value:float low:float high:float n:int32")
-"""Columns of `margins`: condition is named as in runs ("names 1"), "" = the questions as they are."""
 
 
 def batch_of(scope: Scope, rows: pl.DataFrame) -> Batch:
@@ -180,52 +213,9 @@ def side_by_side(renamed: Renamed, margined: pl.DataFrame) -> pl.DataFrame:
     return both.sort(keys, descending=[True, False, False, False], nulls_last=True).select(*BESIDE)
 
 
-FORMS = ("1", "2", "3", "mask", "gibberish", "label", "accents", "initials", "inverted", "case", "nfd")
-"""Forms of a name, as the axis has them."""
-BESIDE = pl.Schema([
-    *((name, pl.String) for name in ("stack", "rewrite", "names")),
-    *((name, pl.Float64) for name in ("clean", "quality", "change", "change_low", "change_high")),
-    ("n", pl.Int32),
-    *((name, pl.Float64) for name in ("d_name", "d_change", "d_low", "d_high")),
-    ("d_n", pl.Int32),
-])  # fmt: skip
-"""Columns of `side_by_side`."""
-
-
-PAPER = (-71.0, -0.18)
-"""Change by random tokens of D_name (in percent) and of N-Recall4+@10 (.78 → .60) in the paper, §4.5."""
-MEANS: Mapping[str, str] = {
-    "1": "one letter off",
-    "2": "two letters off",
-    "3": "three letters off",
-    "mask": "one mask for every name",
-    "gibberish": "a random token for each name",
-    "label": "without “Author:”",
-    "accents": "names without accents",
-    "initials": "J. Smith",
-    "inverted": "Smith, John",
-    "case": "upper, lower, title case",
-    "nfd": "accents and spaces coded otherwise",
-}
-"""Description of each form of a name."""
-
-
 def paper() -> dict[str, Any]:
     """Return the paper's values in the form of a row of `side_by_side`."""
     return {"names": "gibberish", "language": "fr", "d_change": PAPER[0], "change": PAPER[1]}
-
-
-HOW = (
-    "Questions that name something (tags entity=…, sources and titles of the collection, capitals, codes), "
-    "asked with other names. Quality: paired over these questions. Lead of the name (D_name): "
-    "cosine with the best judged passage minus the better of that passage with two other names; passages "
-    "keep their names, so a mask leaves about 0. Changes in percent count questions of a signal ≥ 0.02; "
-    "intervals of 95 %."
-)
-NO_RUNS = (
-    "No questions with other names were run here. Run a sweep with "
-    '`names = [0, 1, 2, "mask"]` on questions that name people, places, products or parts.'
-)
 
 
 def answer(table: pl.DataFrame, quality: Quality) -> str:

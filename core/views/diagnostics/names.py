@@ -30,6 +30,36 @@ _PAPER = PUBLISHED / "clq_diagnostics.csv"
 _MEASURED = r"^Measured( here)?"  # Like `MEASURED`; stores of release 0.2 also say where
 _DROPS = ("gibberish_name", "edit_distance_near_miss")
 ORDER = (BASE, *ABLATIONS)
+ALONE = "Not your stacks: an embedder alone, on questions that name authors."
+NOTHING = "No embedder was measured on names yet."
+WAY_OUT = "Measure one below, or by `python -m core diagnose names`; the demo brings two."
+HOW = (
+    "Cosine of a question with five candidates that differ in name and topic. Name signal = right name and "
+    "topic minus the better of two other names (D_name, clq_ra_nwg §4.2); topic signal likewise. Changes "
+    "count bundles of a signal ≥ 0.02; ± is the deviation between runs. Name ÷ topic is above the paper's "
+    "0.54 to 0.59: the shipped titles are real, and few say their topic."
+)
+MEANS = {
+    "hard_name_mask": "one mask for every name",
+    "gibberish_name": "a random token for each name",
+    "edit_distance_near_miss": "wrong names 1 to 3 letters off",
+    "remove_label": "without “Author:”",
+    "strip_diacritics": "without accents",
+    "initials_form": "J. Smith",
+    "name_order_inversion": "Smith, John",
+    "case_punct_perturb": "upper, lower, title case",
+    "author_position_shift": "author before the title",
+    "unicode_normalization_stress": "accents and spaces coded otherwise",
+}
+"""Description of each ablation."""
+_LANGUAGES = {"en": "English", "fr": "French"}
+_SPREAD = " ± %{customdata[0]:.1f}, n = %{customdata[1]:,}"
+_CARDS = (
+    ("Name signal", BASE, "d_name"),
+    ("Name signal ÷ topic signal", BASE, RATIO),
+    ("Signal with near-identical names", "edit_distance_near_miss", CHANGE),
+    ("Signal with random names", "gibberish_name", CHANGE),
+)
 
 
 def published() -> pl.DataFrame:
@@ -131,38 +161,10 @@ def as_json(rows: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-ALONE = "Not your stacks: an embedder alone, on questions that name authors."
-NOTHING = "No embedder was measured on names yet."
-WAY_OUT = "Measure one below, or by `python -m core diagnose names`; the demo brings two."
-HOW = (
-    "Cosine of a question with five candidates that differ in name and topic. Name signal = right name and "
-    "topic minus the better of two other names (D_name, clq_ra_nwg §4.2); topic signal likewise. Changes "
-    "count bundles of a signal ≥ 0.02; ± is the deviation between runs. Name ÷ topic is above the paper's "
-    "0.54 to 0.59: the shipped titles are real, and few say their topic."
-)
-MEANS = {
-    "hard_name_mask": "one mask for every name",
-    "gibberish_name": "a random token for each name",
-    "edit_distance_near_miss": "wrong names 1 to 3 letters off",
-    "remove_label": "without “Author:”",
-    "strip_diacritics": "without accents",
-    "initials_form": "J. Smith",
-    "name_order_inversion": "Smith, John",
-    "case_punct_perturb": "upper, lower, title case",
-    "author_position_shift": "author before the title",
-    "unicode_normalization_stress": "accents and spaces coded otherwise",
-}
-"""Description of each ablation."""
-_LANGUAGES = {"en": "English", "fr": "French"}
-
-
 def spoken(language: str) -> str:
     """Return a language in words, followed by any custom names."""
     name, _, own = language.partition(" · ")
     return " · ".join(filter(None, (_LANGUAGES.get(name, name), own)))
-
-
-_SPREAD = " ± %{customdata[0]:.1f}, n = %{customdata[1]:,}"
 
 
 def leading(rows: pl.DataFrame, language: str) -> dict[str, Any] | None:
@@ -205,14 +207,6 @@ def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
             note = " · ".join(filter(None, (sd, sample(row["n"]), _range(paper, condition, measure))))
             cards.append((name, signed(row["value"], _percent) if change else score(row["value"]), note))
     return cards
-
-
-_CARDS = (
-    ("Name signal", BASE, "d_name"),
-    ("Name signal ÷ topic signal", BASE, RATIO),
-    ("Signal with near-identical names", "edit_distance_near_miss", CHANGE),
-    ("Signal with random names", "gibberish_name", CHANGE),
-)
 
 
 def _percent(value: float) -> str:

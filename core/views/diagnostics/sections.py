@@ -25,6 +25,88 @@ from core.views.words.users import in_words
 COSINES = "Cosine to the clean query by level of small talk; the paper's is to a restatement of it."
 
 figures = cached("Reading diagnoses…")(page.figures)
+OF_P = "Of the Kolmogorov–Smirnov distance, corrected (Holm)."
+OF_JUDGED = "Over the judged queries of the window, at the cutoff."
+DRIFT = cols.Rows(
+    "drift",
+    cols.exact("window", help="In the order of time; the first is the reference."),
+    cols.text("from", "from (UTC)", "When its first query was asked.", width=130),
+    cols.text("to", "to (UTC)", "When its last query was asked.", width=130),
+    cols.count("n", help="Queries of which the proxy is known."),
+    cols.number("mean", help="Of the proxy.", digits=3),
+    cols.number("shift", help="Mean minus that of the first window.", digits=3),
+    "shift_low shift_high",
+    cols.text("p_said", "p", OF_P, width=80),
+    cols.text("verdict", "drifted", "p below 0.05.", width=70),
+    more=(
+        cols.score("distance", help="Kolmogorov–Smirnov, to the first window."),
+        cols.exact("sessions", "groups", "Sessions, or runs of queries where none are known."),
+        cols.exact("compared", "n compared", "Queries at hours of the day that the first window has too."),
+        *(
+            cols.number(f"{name}{end}", f"{name}{end.replace('_', ' ')}", OF_JUDGED, digits=3)
+            for name in drifting.JUDGED
+            for end in ("", "_low", "_high")
+        ),
+        *(cols.exact(f"{name}_n", f"{name}: n", "Judged queries.") for name in drifting.JUDGED),
+    ),
+)
+ASKED = cols.Rows(
+    "names_asked",
+    "stack what clean",
+    cols.score("quality", help="Of the questions with other names."),
+    "change change_low change_high d_change",
+    more=(
+        cols.signed("d_low", "signal low, %", "Lower end of its 95 % interval.", digits=1),
+        cols.signed("d_high", "signal high, %", "Upper end of its 95 % interval.", digits=1),
+        cols.score("d_name", "signal as they are"),
+        "rewrite",
+        cols.count("n", help="Questions that name something."),
+        "d_n",
+    ),
+    ends="95 % paired interval.",
+)
+EMBEDDER = cols.text("label", "embedder", width=170)
+RANKING = cols.Rows(
+    "names_ranking",
+    cols.count("rank", help="By the name signal, largest first."),
+    EMBEDDER,
+    "basis name_topic_ratio d_name",
+    more=(
+        "d_topic d_both sd runs",
+        cols.count("n", help="Bundles over all runs."),
+        "gibberish_name edit_distance_near_miss",
+    ),
+)
+CHECKS = cols.Rows(
+    "names_checks",
+    "result check",
+    EMBEDDER,
+    "language",
+    cols.number("value", "furthest value", digits=3),
+    cols.count("n", help="Bundles that it was checked on, over all runs."),
+)
+NOISE = cols.Rows(
+    "noise",
+    "stack perturb rewrite",
+    cols.score("quality", help="Mean over n queries."),
+    cols.signed("change", help="Against the queries as they are."),
+    "change_low change_high won",
+    more=(
+        "won_low won_high",
+        cols.share("overlap", "Top-K that stays", "Overlap with the ranking of the query as it is."),
+        cols.number("tau", help="Of the passages in both rankings."),
+        "rewrite_ms",
+        cols.count("n", help="Queries that every run here was asked."),
+    ),
+    ends="95 % paired interval.",
+)
+VECTORS = cols.Rows(
+    "noise_vectors",
+    "model language perturb cosine",
+    cols.signed("share", "change, %", "Against level 0.", digits=1),
+    cols.count("n"),
+    cols.text("source"),
+)
 
 
 @cached("Comparing questions with other names…")
@@ -193,86 +275,4 @@ def live(view: View, ask: Ask) -> Blocks:
     yield Table(drifting.dated(rows), DRIFT)
 
 
-OF_P = "Of the Kolmogorov–Smirnov distance, corrected (Holm)."
 SECTIONS = (by_names, by_noise, with_recall, live, watching.live_quality)
-OF_JUDGED = "Over the judged queries of the window, at the cutoff."
-DRIFT = cols.Rows(
-    "drift",
-    cols.exact("window", help="In the order of time; the first is the reference."),
-    cols.text("from", "from (UTC)", "When its first query was asked.", width=130),
-    cols.text("to", "to (UTC)", "When its last query was asked.", width=130),
-    cols.count("n", help="Queries of which the proxy is known."),
-    cols.number("mean", help="Of the proxy.", digits=3),
-    cols.number("shift", help="Mean minus that of the first window.", digits=3),
-    "shift_low shift_high",
-    cols.text("p_said", "p", OF_P, width=80),
-    cols.text("verdict", "drifted", "p below 0.05.", width=70),
-    more=(
-        cols.score("distance", help="Kolmogorov–Smirnov, to the first window."),
-        cols.exact("sessions", "groups", "Sessions, or runs of queries where none are known."),
-        cols.exact("compared", "n compared", "Queries at hours of the day that the first window has too."),
-        *(
-            cols.number(f"{name}{end}", f"{name}{end.replace('_', ' ')}", OF_JUDGED, digits=3)
-            for name in drifting.JUDGED
-            for end in ("", "_low", "_high")
-        ),
-        *(cols.exact(f"{name}_n", f"{name}: n", "Judged queries.") for name in drifting.JUDGED),
-    ),
-)
-ASKED = cols.Rows(
-    "names_asked",
-    "stack what clean",
-    cols.score("quality", help="Of the questions with other names."),
-    "change change_low change_high d_change",
-    more=(
-        cols.signed("d_low", "signal low, %", "Lower end of its 95 % interval.", digits=1),
-        cols.signed("d_high", "signal high, %", "Upper end of its 95 % interval.", digits=1),
-        cols.score("d_name", "signal as they are"),
-        "rewrite",
-        cols.count("n", help="Questions that name something."),
-        "d_n",
-    ),
-    ends="95 % paired interval.",
-)
-EMBEDDER = cols.text("label", "embedder", width=170)
-RANKING = cols.Rows(
-    "names_ranking",
-    cols.count("rank", help="By the name signal, largest first."),
-    EMBEDDER,
-    "basis name_topic_ratio d_name",
-    more=(
-        "d_topic d_both sd runs",
-        cols.count("n", help="Bundles over all runs."),
-        "gibberish_name edit_distance_near_miss",
-    ),
-)
-CHECKS = cols.Rows(
-    "names_checks",
-    "result check",
-    EMBEDDER,
-    "language",
-    cols.number("value", "furthest value", digits=3),
-    cols.count("n", help="Bundles that it was checked on, over all runs."),
-)
-NOISE = cols.Rows(
-    "noise",
-    "stack perturb rewrite",
-    cols.score("quality", help="Mean over n queries."),
-    cols.signed("change", help="Against the queries as they are."),
-    "change_low change_high won",
-    more=(
-        "won_low won_high",
-        cols.share("overlap", "Top-K that stays", "Overlap with the ranking of the query as it is."),
-        cols.number("tau", help="Of the passages in both rankings."),
-        "rewrite_ms",
-        cols.count("n", help="Queries that every run here was asked."),
-    ),
-    ends="95 % paired interval.",
-)
-VECTORS = cols.Rows(
-    "noise_vectors",
-    "model language perturb cosine",
-    cols.signed("share", "change, %", "Against level 0.", digits=1),
-    cols.count("n"),
-    cols.text("source"),
-)

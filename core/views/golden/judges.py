@@ -52,6 +52,9 @@ _PAIRS: Mapping[str, pl.DataType] = {
     "same": pl.Float64(),
     **{f"{name}{end}": pl.Float64() for name in ("kappa", "quadratic") for end in ("", "_low", "_high")},
 }
+_SIGNIFICANT = 1.96  # Normal quantile of a two-sided test at 5 %
+RELIABLE, TENTATIVE = 0.8, 0.667
+"""Least alpha of judges who agree well, and for tentative conclusions (Krippendorff 2004, §11.4)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,9 +297,6 @@ def heading(pairs: pl.DataFrame, overall: Agreement, met: pl.DataFrame) -> str:
     return f"Two judges grade {text.percent(pairs['same'][0])} of {overall.n:,} passages alike{second}."
 
 
-_SIGNIFICANT = 1.96  # Normal quantile of a two-sided test at 5 %
-
-
 def _leans(met: pl.DataFrame) -> tuple[int, int]:
     """Return how many passages the second judge of `met` grades lower and higher than the first."""
     lower, higher = pl.col("other_grade") < pl.col("grade"), pl.col("other_grade") > pl.col("grade")
@@ -319,10 +319,6 @@ def leaning(met: pl.DataFrame, other: str) -> str:
     """Say how often another judge grades lower and higher than the first, or "" if never; takes `met`."""
     lower, higher = _leans(met)
     return f"The second, {other}, grades {lower:,} lower and {higher:,} higher." if lower or higher else ""
-
-
-RELIABLE, TENTATIVE = 0.8, 0.667
-"""Least alpha of judges who agree well, and for tentative conclusions (Krippendorff 2004, §11.4)."""
 
 
 def verdict(alpha: float, low: float | None) -> str:

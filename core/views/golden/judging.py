@@ -51,6 +51,36 @@ Opinion = tuple[str, int, str]  # One judge's opinion of a passage: golden set, 
 NO_TEXTS = "No text is stored for these passages."
 EMPTY, GONE = "(The answer is empty.)", "(The answer is no longer stored.)"
 _BRING_TEXTS = "Import the texts of the questions and the passages (a BEIR corpus, an export)."
+TWO_JUDGES = (
+    "It takes two golden sets of this workspace, one per judge.",
+    "Import another one's judgements under another name, or a table with a column “judge”.",
+)
+BY_HAND = (
+    "Judge passages yourself, blind to stacks, ranks and other grades.",
+    "Each judge's grades become a golden set of their own; grades of answers become scores.",
+)
+HEADS: Mapping[Mode, str] = {
+    "grade": "How well does the passage answer the question?",
+    "order": "Which of the five passages answers best, which next?",
+    "settle": "Two judges disagree: which grade is right?",
+    "answers": "How correct is the answer?",
+}
+SHORT = {5: "clear", 4: "substantial", 3: "partial", 2: "tangential", 1: "not relevant"}
+"""Meaning of each grade, on its button."""
+KEYS = "Keys: 1 to 5 grade, S skip, U undo, N note. Every key is kept at once; close the page when you like."
+ANSWERS = (
+    f"Drawn at random, blind to stack, reader, k and other scores; written as scorer {SCORER}, scale {SCALE}."
+)
+WRITE_ANSWERS = "Undo first what is wrong: a score that is written stays."
+FACTS = "Facts in this passage: choose or type one, Enter adds it"
+ABOUT_FACTS = "A fact is vital unless it ends in (okay). It counts with the grade. Esc: back to the keys."
+KEYS_OF_ORDER = "Drag the titles, or: 1 to 5 choose, Up and Down move, Enter next, S skip, U undo."
+UNTAKEN = "Passages whose grades could change the choice: who judges them?"
+UNTAKEN_BETWEEN = "Passages that decide between two stacks: who judges them?"
+NO_VALUE = "No unjudged passage could change which stack is best."
+SHEET = "For people without the dashboard: fill in the grades, then bring it to Add results."
+ALONE = "On their own"
+OWN_NAME = "Your grades are kept under it, apart from those of others: one person, one name."
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,38 +454,6 @@ def land_answers(store: Store, book: Book, queue: Queue) -> int:
     with store.write("judge", f"{new.height} answers graded by {queue.judge}") as writer:
         writer.add(Batch(frames={"answer_scores": new}))
     return new.height
-
-
-TWO_JUDGES = (
-    "It takes two golden sets of this workspace, one per judge.",
-    "Import another one's judgements under another name, or a table with a column “judge”.",
-)
-BY_HAND = (
-    "Judge passages yourself, blind to stacks, ranks and other grades.",
-    "Each judge's grades become a golden set of their own; grades of answers become scores.",
-)
-HEADS: Mapping[Mode, str] = {
-    "grade": "How well does the passage answer the question?",
-    "order": "Which of the five passages answers best, which next?",
-    "settle": "Two judges disagree: which grade is right?",
-    "answers": "How correct is the answer?",
-}
-SHORT = {5: "clear", 4: "substantial", 3: "partial", 2: "tangential", 1: "not relevant"}
-"""Meaning of each grade, on its button."""
-KEYS = "Keys: 1 to 5 grade, S skip, U undo, N note. Every key is kept at once; close the page when you like."
-ANSWERS = (
-    f"Drawn at random, blind to stack, reader, k and other scores; written as scorer {SCORER}, scale {SCALE}."
-)
-WRITE_ANSWERS = "Undo first what is wrong: a score that is written stays."
-FACTS = "Facts in this passage: choose or type one, Enter adds it"
-ABOUT_FACTS = "A fact is vital unless it ends in (okay). It counts with the grade. Esc: back to the keys."
-KEYS_OF_ORDER = "Drag the titles, or: 1 to 5 choose, Up and Down move, Enter next, S skip, U undo."
-UNTAKEN = "Passages whose grades could change the choice: who judges them?"
-UNTAKEN_BETWEEN = "Passages that decide between two stacks: who judges them?"
-NO_VALUE = "No unjudged passage could change which stack is best."
-SHEET = "For people without the dashboard: fill in the grades, then bring it to Add results."
-ALONE = "On their own"
-OWN_NAME = "Your grades are kept under it, apart from those of others: one person, one name."
 
 
 def another(queue: Queue, name: str) -> str:

@@ -21,6 +21,8 @@ from core.views.text import escape, shorten
 MOST = 40  # Maximum passages of the graph, from the best down
 _BEND = np.linspace(0.0, 1.0, 13)
 _GAP = (None,)
+_TYPES = (pl.String, pl.Int64, pl.Int64, pl.Float64)
+_PAIRS = schema("query_id better worse rank_better:int64 rank_worse:int64 times:int64")
 
 
 def curves(refined: Mapping[str, Refinement]) -> pl.DataFrame:
@@ -33,9 +35,6 @@ def curves(refined: Mapping[str, Refinement]) -> pl.DataFrame:
     rows = [(query, *point) for query, state in refined.items() for point in state.curve]
     names = ("query_id", *Point._fields)
     return pl.DataFrame(rows, schema=dict(zip(names, _TYPES, strict=True)), orient="row")
-
-
-_TYPES = (pl.String, pl.Int64, pl.Int64, pl.Float64)
 
 
 def convergence(refined: Mapping[str, Refinement]) -> go.Figure:
@@ -128,6 +127,3 @@ def pairs(refined: Mapping[str, Refinement], *, contradicted: bool = False) -> p
     return table.sort(
         "times", "query_id", "rank_better", "rank_worse", descending=[True, False, False, False]
     )
-
-
-_PAIRS = schema("query_id better worse rank_better:int64 rank_worse:int64 times:int64")

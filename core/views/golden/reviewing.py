@@ -16,6 +16,7 @@ from core.work.questions.folder import REJECTED, Entry, QuestionSet, read, save
 Act = Literal["accept", "edit", "reject", "skip", "undo"]
 _DECIDES = ("accept", "edit", "reject")
 _LOCK = ".review.lock"
+_WORDS = {"accept": "accepted", "edit": "edited", "reject": "rejected"}
 
 
 def following(made: QuestionSet, name: str) -> Entry | None:
@@ -110,9 +111,6 @@ def over(made: QuestionSet, name: str) -> str:
     acts = [act for entry in made.entries if (act := _decided(entry, name))]
     said = ", ".join(f"{acts.count(act)} {word}" for act, word in _WORDS.items())
     return f"All reviewed: {said}. The files of the set are as you left them."
-
-
-_WORDS = {"accept": "accepted", "edit": "edited", "reject": "rejected"}
 
 
 def agreement(made: QuestionSet) -> str:

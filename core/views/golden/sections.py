@@ -43,6 +43,45 @@ parts = cached()(data.parts)
 judged = cached("Reading the judgements…")(data.judged)
 pool_bias = cached("Leaving out one system at a time…")(data.pool_bias)
 every_query = cached()(data.every_query)
+MIX = cols.Rows(
+    "grade_mix",
+    cols.text("grade"),
+    cols.count("total", "judged"),
+    cols.share("share"),
+    "present",
+    more="prevalence median mean most",
+)
+QUERIES = cols.Rows(
+    "grades_per_query",
+    "query_id judged",
+    *(cols.count(f"grade {grade}") for grade in soundness.GRADES),
+    cols.share("prevalence", "4 or 5", "Share of its judged passages of grade 4 or 5."),
+    "unjudged fallback",
+    more="apart differ",
+)
+APART = cols.Rows(
+    "copies_graded_apart",
+    "query_id",
+    cols.Column("passages", "copies", form="list"),
+    "grades",
+    cols.count("spread"),
+)
+OTHERS = cols.Rows("other_golden_sets", "query_id passage_id grade other_set other_grade")
+MET = cols.Rows(
+    "confusion",
+    cols.count("grade", "its grade"),
+    cols.count("n", help="Passages that both judged."),
+    *(cols.text(f"to_{grade}", f"the other says {grade}") for grade in range(1, 6)),
+)
+PAIRS = cols.Rows(
+    "judges_agree",
+    cols.text("first", "judge"),
+    cols.text("second", "and judge"),
+    cols.count("n", "passages", "Judged by both."),
+    cols.text("grades", "on grades", "That either gave them: kappa on two grades is no kappa on five."),
+    "same kappa quadratic",
+    more=(cols.count("queries"), "kappa_low kappa_high quadratic_low quadratic_high"),
+)
 
 
 @cached("Comparing the judges…")
@@ -165,45 +204,6 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
 
 
 SECTIONS = (is_sound, do_judges_agree, do_people_agree)
-MIX = cols.Rows(
-    "grade_mix",
-    cols.text("grade"),
-    cols.count("total", "judged"),
-    cols.share("share"),
-    "present",
-    more="prevalence median mean most",
-)
-QUERIES = cols.Rows(
-    "grades_per_query",
-    "query_id judged",
-    *(cols.count(f"grade {grade}") for grade in soundness.GRADES),
-    cols.share("prevalence", "4 or 5", "Share of its judged passages of grade 4 or 5."),
-    "unjudged fallback",
-    more="apart differ",
-)
-APART = cols.Rows(
-    "copies_graded_apart",
-    "query_id",
-    cols.Column("passages", "copies", form="list"),
-    "grades",
-    cols.count("spread"),
-)
-OTHERS = cols.Rows("other_golden_sets", "query_id passage_id grade other_set other_grade")
-MET = cols.Rows(
-    "confusion",
-    cols.count("grade", "its grade"),
-    cols.count("n", help="Passages that both judged."),
-    *(cols.text(f"to_{grade}", f"the other says {grade}") for grade in range(1, 6)),
-)
-PAIRS = cols.Rows(
-    "judges_agree",
-    cols.text("first", "judge"),
-    cols.text("second", "and judge"),
-    cols.count("n", "passages", "Judged by both."),
-    cols.text("grades", "on grades", "That either gave them: kappa on two grades is no kappa on five."),
-    "same kappa quadratic",
-    more=(cols.count("queries"), "kappa_low kappa_high quadratic_low quadratic_high"),
-)
 
 
 def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality: Quality) -> str:

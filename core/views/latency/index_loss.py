@@ -67,6 +67,7 @@ TUNED = (
     "latency_ms",
 )
 """Columns of the chosen setting."""
+APART = 1.1  # Ratio of two latencies below which they are drawn as equal: noise of timing
 
 
 def family_of(spec: Mapping[str, Any]) -> str:
@@ -350,9 +351,6 @@ def answer(by_kind: pl.DataFrame, quality: str) -> str:
 def _safe(safe: int, every: int) -> str:
     """Say how many of some settings are safe."""
     return {0: "not safe", every: "safe"}.get(safe, f"{safe} of {every} safe")
-
-
-APART = 1.1  # Ratio of two latencies below which they are drawn as equal: noise of timing
 
 
 def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:

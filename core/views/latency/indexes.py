@@ -40,6 +40,12 @@ _MOST = f"{100 * NEARLY_ALL:.0f} %"
 
 
 _Reader = Callable[[Mapping[str, Any], JsonMap], Iterator[JsonMap]]
+NONE = "No index measured by itself or imported yet."
+HOW = (
+    "Measure some with the command indexes bench, or add results of VectorDBBench or ann-benchmarks "
+    "(page Add results)."
+)
+SCALES = "Dotted and hollow: imported, measured elsewhere on other machines and vectors."
 
 
 def figures(snapshot: Snapshot) -> pl.DataFrame:
@@ -219,14 +225,6 @@ def _note(row: Mapping[str, Any]) -> str:
     effort = "" if row["effort"] is None else f", ef or probes {row['effort']}"
     speed = "" if row[QPS] is None else f", {row[QPS]:,.0f} queries/s"
     return f"recall@{row['k']} {text.score(row[RECALL])}{effort}{speed}"
-
-
-NONE = "No index measured by itself or imported yet."
-HOW = (
-    "Measure some with the command indexes bench, or add results of VectorDBBench or ann-benchmarks "
-    "(page Add results)."
-)
-SCALES = "Dotted and hollow: imported, measured elsewhere on other machines and vectors."
 
 
 def answer(rows: pl.DataFrame, k: int, clients: int | None) -> str:

@@ -60,6 +60,11 @@ SAMPLE = ("n", "basis")
 depths = cached()(latency_by_depth)
 timed_answers = cached("Fitting the generator's speed…", entries=64)(data.timed_answers)
 known_indexes = cached("Reading the indexes…")(indexes.figures)
+BY_K = cols.Rows(
+    "reranker_lines",
+    "reranker embedder slope intercept stacks depths breaks_at worst_ms",
+    cols.text("reason", "no line because"),
+)
 
 
 def _any_index(snapshot: Snapshot, collection_id: str) -> bool:
@@ -202,11 +207,6 @@ def every_index(view: View, ask: Ask) -> Blocks:
     yield Table(rows, indexes.INDEX)
 
 
-BY_K = cols.Rows(
-    "reranker_lines",
-    "reranker embedder slope intercept stacks depths breaks_at worst_ms",
-    cols.text("reason", "no line because"),
-)
 SECTIONS = (where_the_time_goes, reranker_by_k, generator, filters, every_index, index_loss)
 
 

@@ -23,6 +23,24 @@ from core.views import text
 _NOTE = 400
 NAMES: dict[Kind, str] = {"run": "run", "golden_set": "golden set", "collection": "collection"}
 """Kinds of things that can be deleted, in the words of a reader."""
+ALL = "all collections"
+SOURCES = {"CLQ": "CLQ paper", "RAGGED": "RAGGED", "thesis": "thesis on RAG methods"}
+"""Readable names of the sources in the index; in full in data/published/README.md."""
+HEADINGS: Mapping[str, str] = {
+    "dim": "dimensions",
+    "mode": "search, or what is sent",
+    "ann": "index",
+    "candidates_k": "K (candidates)",
+    "k": "cutoff, or passages sent",
+    "n_queries": "n (queries)",
+    "pool": "pool convention",
+    "threshold": "score threshold",
+    "doc_match": "gold document among them (share)",
+    "row": "printed row",
+    "value": "value, in the metric's unit",
+    "value_pct": "value (%)",
+}
+"""Labels of columns of the published files whose name isn't self-explanatory."""
 
 
 def golden_sets(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
@@ -114,9 +132,6 @@ def listed(ids: Sequence[str], kind: Kind) -> str:
     """Return ids in the form of the list of revisions: unless they are of runs, with their kind in front."""
     what = "" if kind == "run" else f"{NAMES[kind]} "
     return text.shorten(what + ", ".join(ids), _NOTE)
-
-
-ALL = "all collections"
 
 
 def runs(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
@@ -224,27 +239,6 @@ def packed_words(packed: Packed) -> str:
 def formats() -> dict[str, str]:
     """Return the downloadable formats, by title."""
     return {form.title: name for name, form in FORMATS.items()}
-
-
-SOURCES = {"CLQ": "CLQ paper", "RAGGED": "RAGGED", "thesis": "thesis on RAG methods"}
-"""Readable names of the sources in the index; in full in data/published/README.md."""
-
-
-HEADINGS: Mapping[str, str] = {
-    "dim": "dimensions",
-    "mode": "search, or what is sent",
-    "ann": "index",
-    "candidates_k": "K (candidates)",
-    "k": "cutoff, or passages sent",
-    "n_queries": "n (queries)",
-    "pool": "pool convention",
-    "threshold": "score threshold",
-    "doc_match": "gold document among them (share)",
-    "row": "printed row",
-    "value": "value, in the metric's unit",
-    "value_pct": "value (%)",
-}
-"""Labels of columns of the published files whose name isn't self-explanatory."""
 
 
 def printed_tables() -> pl.DataFrame:

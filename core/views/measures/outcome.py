@@ -21,6 +21,11 @@ REFERENCE = "F"
 MEASURES = ("F", "F_e", "T", "T_u", "nDCG-found", "nDCG", "P", "R", "RR", "RA-nWG")
 """Measures that are correlated; the paper's own first (its nDCG takes its ideal from what was found)."""
 RELEVANT_FROM = 4  # Minimum grade of a relevant passage; the measures' default
+ALL = "all answers"
+ALPHAS = tuple(round(step / 20, 2) for step in range(21))
+CURVES = ("F", "T")
+SEGMENT_SIZE = 300  # Minimum samples in a segment of K / Np (Schwartz et al., §3.1)
+LEVELS = 7  # Maximum distinct grades shown one by one; more are put into five ranges
 
 
 @dataclass(frozen=True)
@@ -119,13 +124,6 @@ def _rows(
             pl.when(k < total).then(pl.lit("narrow")).otherwise(pl.lit("wide")).alias("width"),
         )
     )
-
-
-ALL = "all answers"
-ALPHAS = tuple(round(step / 20, 2) for step in range(21))
-CURVES = ("F", "T")
-SEGMENT_SIZE = 300  # Minimum samples in a segment of K / Np (Schwartz et al., §3.1)
-LEVELS = 7  # Maximum distinct grades shown one by one; more are put into five ranges
 
 
 @dataclass(frozen=True)

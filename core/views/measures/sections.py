@@ -37,6 +37,48 @@ from core.views.words.made_up import folded
 ALIKE = f"Cells as above; the chart shows the first {charts.PANELS} runs, the table all."
 
 read_samples = cached("Scoring what the answers were written from…", entries=8)(samples)
+N = cols.count("n", help="Answers.")
+SPREAD = cols.Rows(
+    "spread",
+    *("name ratio", cols.text("grade"), N),
+    cols.share("share", help="Of the answers of the stack at this K / Np."),
+)
+PARAMETERS = cols.Rows("parameters", "parameter", cols.text("value"), "default range type", cols.text("text"))
+LISTED = cols.Rows(
+    "measures",
+    cols.text("measure", width=150),
+    cols.text("says", width=640),
+    cols.text("better", width=80),
+    more="formula parameters range ceiling needs not_applicable elsewhere defined_in",
+)
+COEFFICIENTS = cols.Rows(
+    "correlations",
+    cols.text("measure", help="At each answer's own K; see the list of measures."),
+    cols.score("value", "correlation"),
+    "low high",
+    N,
+    cols.count("queries"),
+    "note",
+)
+QUERIES = cols.exact("ranked", "queries", "With graded answers (recall_t_measure, Tables 1, 2: nr).")
+GRADED = cols.Rows(
+    "graded_samples",
+    cols.text("name", "stack", "Of the stack.", width=290),
+    QUERIES,
+    N,
+    cols.exact("narrow", help="Answers with K < Np."),
+    cols.exact("wide", help="Answers with K ≥ Np."),
+)
+RANKED = cols.Rows(
+    "ranked_samples",
+    cols.text("name", "stack", "Of the stack.", width=290),
+    cols.exact("candidates", help="Passages that the stack ranked for the query (Nc)."),
+    cols.exact("relevant", help="Passages that are judged relevant to the query (Np)."),
+    cols.exact("k_from", "smallest K", "Of the answers."),
+    cols.exact("k_to", "largest K", "Of the answers."),
+    QUERIES,
+    N,
+)
 
 
 @cached("Correlating…")
@@ -152,46 +194,4 @@ def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
     yield Table(grades, SPREAD)
 
 
-N = cols.count("n", help="Answers.")
-SPREAD = cols.Rows(
-    "spread",
-    *("name ratio", cols.text("grade"), N),
-    cols.share("share", help="Of the answers of the stack at this K / Np."),
-)
-PARAMETERS = cols.Rows("parameters", "parameter", cols.text("value"), "default range type", cols.text("text"))
-LISTED = cols.Rows(
-    "measures",
-    cols.text("measure", width=150),
-    cols.text("says", width=640),
-    cols.text("better", width=80),
-    more="formula parameters range ceiling needs not_applicable elsewhere defined_in",
-)
-COEFFICIENTS = cols.Rows(
-    "correlations",
-    cols.text("measure", help="At each answer's own K; see the list of measures."),
-    cols.score("value", "correlation"),
-    "low high",
-    N,
-    cols.count("queries"),
-    "note",
-)
-QUERIES = cols.exact("ranked", "queries", "With graded answers (recall_t_measure, Tables 1, 2: nr).")
-GRADED = cols.Rows(
-    "graded_samples",
-    cols.text("name", "stack", "Of the stack.", width=290),
-    QUERIES,
-    N,
-    cols.exact("narrow", help="Answers with K < Np."),
-    cols.exact("wide", help="Answers with K ≥ Np."),
-)
-RANKED = cols.Rows(
-    "ranked_samples",
-    cols.text("name", "stack", "Of the stack.", width=290),
-    cols.exact("candidates", help="Passages that the stack ranked for the query (Nc)."),
-    cols.exact("relevant", help="Passages that are judged relevant to the query (Np)."),
-    cols.exact("k_from", "smallest K", "Of the answers."),
-    cols.exact("k_to", "largest K", "Of the answers."),
-    QUERIES,
-    N,
-)
 SECTIONS = (all_measures, predicting_answers)

@@ -24,6 +24,17 @@ _NEEDS = {
     "nuggets": "nuggets",
     "filters": "filters of questions, metadata of passages",
 }
+PICK = "Choose one, or type one with cutoff and parameters: RA-nWG@3(alpha=0.5), RBP(p=0.5)@4."
+CEILINGS = (
+    "PROC[X] is X of the best order of the candidate pool. %PROC[X] is mean X / mean PROC[X]; "
+    "%PROC-per-query[X] is the mean of X / PROC[X] over queries."
+)
+KINDS = "spearman: of ranks. pearson: of values. kendall-b, kendall-c: of pairs, two ways to treat ties."
+TRIED = "No real answers yet: made-up ones cannot tell which measure predicts them."
+NO_ANSWERS = (
+    "No run here has answers with grades.",
+    "Import rankings with graded answers: retrieval-response files, or an export with the table answers.",
+)
 
 
 def measure_table() -> pl.DataFrame:
@@ -117,19 +128,6 @@ def result(measure: Measure) -> str:
 def choices() -> list[str]:
     """Return every measure by name, ceilings after all others."""
     return sorted(REGISTRY, key=lambda name: name.count("[") + name.count("%"))
-
-
-PICK = "Choose one, or type one with cutoff and parameters: RA-nWG@3(alpha=0.5), RBP(p=0.5)@4."
-CEILINGS = (
-    "PROC[X] is X of the best order of the candidate pool. %PROC[X] is mean X / mean PROC[X]; "
-    "%PROC-per-query[X] is the mean of X / PROC[X] over queries."
-)
-KINDS = "spearman: of ranks. pearson: of values. kendall-b, kendall-c: of pairs, two ways to treat ties."
-TRIED = "No real answers yet: made-up ones cannot tell which measure predicts them."
-NO_ANSWERS = (
-    "No run here has answers with grades.",
-    "Import rankings with graded answers: retrieval-response files, or an export with the table answers.",
-)
 
 
 def example(cutoff: int) -> str:

@@ -42,6 +42,11 @@ DEEPEST = len(RANKING)
 GRADES = {name: grade for name, grade, _ in PASSAGES}
 SOURCES = {name: source for name, _, source in PASSAGES}
 JUDGED = [name for name, grade, _ in PASSAGES if grade]
+_REPEATS = {
+    "Source-Recall": "adds nothing",
+    **dict.fromkeys(("alpha-nDCG", "NRBP"), "loses alpha of its worth, each time"),
+}
+"""Measures of sources: how a passage that repeats one counts."""
 
 
 def counts_of(names: Sequence[str]) -> np.ndarray:
@@ -439,13 +444,6 @@ def _notes(ranked: Ranked) -> list[str]:
     return [
         f"Of these, {ranked.found} {words} grade {ranked.rel} or more; in the golden set {ranked.present}."
     ]
-
-
-_REPEATS = {
-    "Source-Recall": "adds nothing",
-    **dict.fromkeys(("alpha-nDCG", "NRBP"), "loses alpha of its worth, each time"),
-}
-"""Measures of sources: how a passage that repeats one counts."""
 
 
 def _nuggets_in_words(ranked: Ranked) -> str:

@@ -28,6 +28,15 @@ from core.views import text
 ROWS = 20  # Minimum ranks shown; down to K if that is deeper
 LONGEST = 1_200  # Characters of a passage shown at once; the rest is folded
 RELEVANT = 4
+OUTSIDE = {FORBIDDEN: "forbidden by the asker's filter", UNKNOWN: "not known whether the asker may see it"}
+TYPED = pl.Schema(
+    {
+        **dict.fromkeys(("run_id", "perturb", "typed"), pl.String),
+        **dict.fromkeys(("score", "change", "overlap"), pl.Float64),
+    }
+)
+"""Columns of `typed`."""
+AT_ZERO = "This query scores 0 as it is: no perturbation can lower it."
 
 
 @dataclass(frozen=True)
@@ -233,9 +242,6 @@ def _with_reasons(snapshot: Snapshot, run_id: str, query_id: str, side: Side) ->
     return replace(side, ranking=side.ranking.join(why, on="passage_id", how="left", maintain_order="left"))
 
 
-OUTSIDE = {FORBIDDEN: "forbidden by the asker's filter", UNKNOWN: "not known whether the asker may see it"}
-
-
 def _with_states(access: Access | None, query_id: str, side: Side) -> Side:
     """Return the side with what its ranking shows that the asker's filter forbids: column outside."""
     if access is None or query_id not in access.filters:
@@ -268,15 +274,6 @@ def shown_text(passage: str) -> tuple[str, str]:
     ends = [passage.rfind(blank, LONGEST // 2, LONGEST) for blank in ("\n", " ")]
     end = next((place for place in ends if place > 0), LONGEST)
     return passage[:end], passage[end:].lstrip()
-
-
-TYPED = pl.Schema(
-    {
-        **dict.fromkeys(("run_id", "perturb", "typed"), pl.String),
-        **dict.fromkeys(("score", "change", "overlap"), pl.Float64),
-    }
-)
-"""Columns of `typed`."""
 
 
 def typed(snapshot: Snapshot, scope: Scope, quality: Quality, run_id: str, query_id: str) -> pl.DataFrame:
@@ -334,9 +331,6 @@ def _siblings(
         if key._replace(perturb=CLEAN) == own:
             newest[key.perturb] = (name, json.loads(spec)["perturb"])
     return {name: (way, perturb) for way, (name, perturb) in newest.items()}
-
-
-AT_ZERO = "This query scores 0 as it is: no perturbation can lower it."
 
 
 def answer(rows: pl.DataFrame, quality: Quality) -> str:

@@ -20,6 +20,18 @@ from core.views.queries.one_query import Side
 
 Card = tuple[str, str, str]
 MOST = 4  # Cards per row
+NO_PASSAGES = "Scored elsewhere: which passages were ranked is not known. Import the rankings to see them."
+LISTS = {
+    "ranking": "its ranking",
+    "oracle": "the best order of its pool",
+    "missed": "relevant passages that its pool misses",
+}
+"""Names of the tables of a side."""
+MEANS = "Mean difference, by tag and tested"
+NO_TEXT = "The text of this passage is not stored."
+NO_QUESTION = "The text of this question is not stored."
+RARE = "The rarer the good grades of a query, the more they weigh (CLQ paper §2.4)."
+MISSED = "Grade 4 or 5, yet not among the candidates: only retrieval can bring them in."
 
 
 @dataclass(frozen=True)
@@ -173,15 +185,6 @@ def best(side: Side, quality: Quality) -> str:
     return f"{quality.name} {text.score(side.best)}: those of the first {quality.k} that count"
 
 
-NO_PASSAGES = "Scored elsewhere: which passages were ranked is not known. Import the rankings to see them."
-LISTS = {
-    "ranking": "its ranking",
-    "oracle": "the best order of its pool",
-    "missed": "relevant passages that its pool misses",
-}
-"""Names of the tables of a side."""
-
-
 def bars(most: int) -> str:
     """Say what a chart of many queries leaves out."""
     return f"At most {most} bars, both ends of the order; queries without a score are left out."
@@ -197,13 +200,6 @@ def gains(side: Side, k: int) -> str:
         f"{side.name}: G_obs of the ranking {own}; of the best order of its pool {best}. G_ideal, the {k} "
         f"largest weights of all judged passages: {ideal:.3f}."
     )
-
-
-MEANS = "Mean difference, by tag and tested"
-NO_TEXT = "The text of this passage is not stored."
-NO_QUESTION = "The text of this question is not stored."
-RARE = "The rarer the good grades of a query, the more they weigh (CLQ paper §2.4)."
-MISSED = "Grade 4 or 5, yet not among the candidates: only retrieval can bring them in."
 
 
 def nothing(name: str | None, ranked: str) -> tuple[str, str]:

@@ -53,6 +53,33 @@ HOW = (
 ABOUT_LOSS = (
     "Points of the score that harmful passages may take together. The cap goes by the interval's end."
 )
+LOSSES = {
+    "label": pl.String(),
+    "of": pl.String(),
+    **dict.fromkeys(("value", "low", "high", "right", "right_low", "right_high"), pl.Float64()),
+    **dict.fromkeys(("queries", "answers"), pl.Int64()),
+}
+_ANSWERS = cols.count("answers")
+SHOWN = cols.Rows(
+    "losses",
+    "label",
+    cols.text("of", "harmful passages"),
+    cols.signed("value", "points per passage", "What one more takes (−) or adds.", digits=1),
+    "low high",
+    cols.signed("right", "correct, per passage", "Percent of answers that are correct.", digits=1),
+    "queries",
+    _ANSWERS,
+    more="right_low right_high",
+    ends="95 % bootstrap interval over questions.",
+)
+DOSES = cols.Rows(
+    "dose",
+    cols.count("harm", "harmful", f"Passages sent; {MOST} = so many or more."),
+    cols.signed("value", "points against none", "All else equal.", digits=1),
+    "low high",
+    _ANSWERS,
+    ends="95 % bootstrap interval over questions.",
+)
 
 
 @cached("Rebuilding what readers were sent…", entries=16)
@@ -124,14 +151,6 @@ def losses(view: View, scorer: str) -> pl.DataFrame:
             ends = {"right": right.value, "right_low": right.low, "right_high": right.high}
             made.append({**named, **ends, "queries": effect.queries, "answers": effect.answers})
     return pl.DataFrame(made, schema=LOSSES)
-
-
-LOSSES = {
-    "label": pl.String(),
-    "of": pl.String(),
-    **dict.fromkeys(("value", "low", "high", "right", "right_low", "right_high"), pl.Float64()),
-    **dict.fromkeys(("queries", "answers"), pl.Int64()),
-}
 
 
 @section(
@@ -263,26 +282,3 @@ def chart(rows: pl.DataFrame) -> go.Figure:
         [trace], x="harmful passages sent", y="points against none", height=340, legend=False
     )
     return figure.update_xaxes(dtick=1)  # passages are integers
-
-
-_ANSWERS = cols.count("answers")
-SHOWN = cols.Rows(
-    "losses",
-    "label",
-    cols.text("of", "harmful passages"),
-    cols.signed("value", "points per passage", "What one more takes (−) or adds.", digits=1),
-    "low high",
-    cols.signed("right", "correct, per passage", "Percent of answers that are correct.", digits=1),
-    "queries",
-    _ANSWERS,
-    more="right_low right_high",
-    ends="95 % bootstrap interval over questions.",
-)
-DOSES = cols.Rows(
-    "dose",
-    cols.count("harm", "harmful", f"Passages sent; {MOST} = so many or more."),
-    cols.signed("value", "points against none", "All else equal.", digits=1),
-    "low high",
-    _ANSWERS,
-    ends="95 % bootstrap interval over questions.",
-)

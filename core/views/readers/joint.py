@@ -26,6 +26,7 @@ from core.views.legend import labels_of
 from core.views.readers.charts import by_passages
 
 _ONE = ("run_id", "k")
+_BARS = {"correct": ("correct_low", "correct_high"), "usd_per_1k_correct": ("usd_low", "usd_high")}
 
 
 def joint_table(snapshot: Snapshot, scope: Scope, quality: Quality, book: PriceBook) -> pl.DataFrame:
@@ -188,9 +189,6 @@ def joint_chart(
             if rows.height:
                 panels.add(place, _line(rows, field, labels[name], colour), text.escape(name))
     return by_passages(panels.figure, table["k"]).update_yaxes(exponentformat="none")
-
-
-_BARS = {"correct": ("correct_low", "correct_high"), "usd_per_1k_correct": ("usd_low", "usd_high")}
 
 
 def _line(rows: pl.DataFrame, field: str, said: str, colour: str) -> theme.Spec:

@@ -19,6 +19,20 @@ READING = "k_last: last gain anywhere"
 _SPAN = ("low", "high", "n")
 _ITS = {"flanT5": "FlanT5", "flanUl2": "FlanUL2", "llama_7b": "LLAMA 2 7B", "llama_70b": "LLAMA 2 70B"}
 """The paper's names of the readers in the tool's results."""
+_GAIN = {"gain": "closed_book_gain", "gain_low": "closed_book_gain_low", "gain_high": "closed_book_gain_high"}
+_PARTS = {WITH: "with_gold", WITHOUT: "without_gold"}
+_FIGURES = (
+    *("k_star", "best", "rss", "rss_fewer", "rss_more", "rss_reason", "rsc", "rsc_before_stop"),
+    *("shape", "wanted"),
+)
+_BY = ("dataset", "retriever", "reader")
+_PRINTED = {
+    "optimal_k": "k_star",
+    "f1_gain_at_best_k": "closed_book_gain",
+    "f1_gain_mean_over_k": "gain_mean",
+    "f1_difference_at_best_k": "over_bm25",
+    "f1_difference_mean_over_k": "over_bm25_mean",
+}
 
 
 def scored(
@@ -56,14 +70,6 @@ def scored(
         *(f"{part}_{name}" for part in _PARTS.values() for name in ("score", *_SPAN)),
         *("truncated", "tokens", "usd_per_1k"),
     )
-
-
-_GAIN = {"gain": "closed_book_gain", "gain_low": "closed_book_gain_low", "gain_high": "closed_book_gain_high"}
-_PARTS = {WITH: "with_gold", WITHOUT: "without_gold"}
-_FIGURES = (
-    *("k_star", "best", "rss", "rss_fewer", "rss_more", "rss_reason", "rsc", "rsc_before_stop"),
-    *("shape", "wanted"),
-)
 
 
 def with_depths(curve_points: pl.DataFrame) -> pl.DataFrame:
@@ -111,16 +117,6 @@ def published() -> pl.DataFrame:
     return rows.join(
         recall, on=["dataset", "retriever", "k_star"], how="left", maintain_order="left"
     ).with_columns(pl.col("k_star").cast(pl.Int32))
-
-
-_BY = ("dataset", "retriever", "reader")
-_PRINTED = {
-    "optimal_k": "k_star",
-    "f1_gain_at_best_k": "closed_book_gain",
-    "f1_gain_mean_over_k": "gain_mean",
-    "f1_difference_at_best_k": "over_bm25",
-    "f1_difference_mean_over_k": "over_bm25_mean",
-}
 
 
 def _printed(tables: pl.DataFrame) -> pl.DataFrame:

@@ -66,6 +66,60 @@ _FIGURES = {"best score": "best", "k*": "k_star", "stability (RSS)": "rss", "sca
 _NEEDS: Mapping[str, Need] = {"at least one": "any", "all": "all"}
 
 joint_table = cached("Pricing the answers…", entries=16)(joint.joint_table)
+CRITERION = "Mean of its judges, over the cases that all of them scored."
+PROMPT = cols.text("prompt")  # its name, not its tokens
+PART = cols.Rows("parts", "part", *POINT)
+DEPTHS = cols.Rows(
+    "depths",
+    "label name best k_star gain rss rsc rsc_before_stop shape wanted",
+    more=(
+        *(cols.points(end, f"best, {end}", "95 % interval over questions.") for end in cols.ENDS),
+        "queries closed_book gain_low gain_high k_last k_last_before_stop start_k send",
+        *("rss_fewer rss_more rss_reason truncated", PROMPT, "temperature"),
+    ),
+)
+PRINTED = cols.Rows(
+    "published",
+    "dataset retriever reader scorer",
+    cols.count("k_star", "k*", "Table 7."),
+    "closed_book_gain gain_mean better_than_closed_book over_bm25 recall_at_k_star rss rsc",
+    more="over_bm25_mean rsc_before_stop shape source",
+)
+JOINT = cols.Rows(
+    "joint",
+    "name",
+    SENT,
+    "usd_per_1k_correct correct",
+    cols.score("score", "mean score"),
+    cols.usd("usd_per_1k", "$ / 1k answered", "Retrieval and the reader, per 1,000 queries."),
+    cols.score("retrieval", help="The measure of the limits, at k."),
+    cols.count("n", help="Answers."),
+    more="usd_low usd_high correct_low correct_high reader scorer missing",
+)
+CHEAPEST = cols.Rows(
+    "cheapest_k", *JOINT.columns, cols.count("k_target", "k for the target"), more=JOINT.more
+)
+LABEL = cols.text("label", "generator", width=260)
+WHO = ("reader", PROMPT, "temperature", SENT, "mode", "name")
+TOTAL = ("total", cols.signed("difference", help="To the baseline.", digits=1))
+MORE_TOTAL = (LABEL, "difference_low", "difference_high", "difference_n")
+CELLS = cols.Rows(
+    "generator_cells",
+    LABEL,
+    "criterion judge",
+    cols.points("value", "score", "Points 0 to 100."),
+    "low high",
+    cols.count("queries", "n", "Cases."),
+)
+RERANKED = cols.Rows(
+    "rerankers",
+    "method name",
+    cols.number("quality", help="Similarity × precision, 0 to 5."),
+    "similarity",
+    cols.score("precision", help="Share of the passages sent that help, by a judge."),
+    "speed queries",
+    more=("similarity_low similarity_high precision_low precision_high passes reader", PROMPT, "temperature"),
+)
 
 
 @cached("Scoring both parts…", entries=16)
@@ -282,60 +336,6 @@ SECTIONS = (
     sources.sources,
     refusing.refusing,
     what_rerankers_do,
-)
-CRITERION = "Mean of its judges, over the cases that all of them scored."
-PROMPT = cols.text("prompt")  # its name, not its tokens
-PART = cols.Rows("parts", "part", *POINT)
-DEPTHS = cols.Rows(
-    "depths",
-    "label name best k_star gain rss rsc rsc_before_stop shape wanted",
-    more=(
-        *(cols.points(end, f"best, {end}", "95 % interval over questions.") for end in cols.ENDS),
-        "queries closed_book gain_low gain_high k_last k_last_before_stop start_k send",
-        *("rss_fewer rss_more rss_reason truncated", PROMPT, "temperature"),
-    ),
-)
-PRINTED = cols.Rows(
-    "published",
-    "dataset retriever reader scorer",
-    cols.count("k_star", "k*", "Table 7."),
-    "closed_book_gain gain_mean better_than_closed_book over_bm25 recall_at_k_star rss rsc",
-    more="over_bm25_mean rsc_before_stop shape source",
-)
-JOINT = cols.Rows(
-    "joint",
-    "name",
-    SENT,
-    "usd_per_1k_correct correct",
-    cols.score("score", "mean score"),
-    cols.usd("usd_per_1k", "$ / 1k answered", "Retrieval and the reader, per 1,000 queries."),
-    cols.score("retrieval", help="The measure of the limits, at k."),
-    cols.count("n", help="Answers."),
-    more="usd_low usd_high correct_low correct_high reader scorer missing",
-)
-CHEAPEST = cols.Rows(
-    "cheapest_k", *JOINT.columns, cols.count("k_target", "k for the target"), more=JOINT.more
-)
-LABEL = cols.text("label", "generator", width=260)
-WHO = ("reader", PROMPT, "temperature", SENT, "mode", "name")
-TOTAL = ("total", cols.signed("difference", help="To the baseline.", digits=1))
-MORE_TOTAL = (LABEL, "difference_low", "difference_high", "difference_n")
-CELLS = cols.Rows(
-    "generator_cells",
-    LABEL,
-    "criterion judge",
-    cols.points("value", "score", "Points 0 to 100."),
-    "low high",
-    cols.count("queries", "n", "Cases."),
-)
-RERANKED = cols.Rows(
-    "rerankers",
-    "method name",
-    cols.number("quality", help="Similarity × precision, 0 to 5."),
-    "similarity",
-    cols.score("precision", help="Share of the passages sent that help, by a judge."),
-    "speed queries",
-    more=("similarity_low similarity_high precision_low precision_high passes reader", PROMPT, "temperature"),
 )
 
 

@@ -80,6 +80,7 @@ SENTENCES = cols.Rows(
     cols.text("gold"),
     cols.text("cites", help="Numbers that the sentence cites."),
 )
+_KINDS = dict.fromkeys((*_FIGURES, "base"), pl.Float64()) | {"cites": pl.Boolean()}
 
 
 def _embed(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -169,9 +170,6 @@ def source_table(answers: pl.DataFrame, sentences: pl.DataFrame, alike: Alike = 
     for name in _FIGURES:
         table = table.hstack(_spans(rows, counts, name, alike))
     return table.with_columns(label_of(table)).sort("label", "k")
-
-
-_KINDS = dict.fromkeys((*_FIGURES, "base"), pl.Float64()) | {"cites": pl.Boolean()}
 
 
 def _by_answer(answers: pl.DataFrame, sentences: pl.DataFrame) -> list[tuple[Any, ...]]:

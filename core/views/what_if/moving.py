@@ -66,6 +66,20 @@ WITH_REPLAYS = cols.Rows(
         "in_sample", "replayed, in sample", "A fusion that nobody ran, on the questions that chose it."
     ),
 )
+RULE = (
+    "Switch where the candidate is surely better by the margin, or surely within δ and cheaper or faster. "
+    "Surely: at 2.5 % on one side, for all candidates together (Holm). "
+    "A move for money or time must pay back within the months."
+)
+REPLAYED = (
+    "Replayed fusions were not run: stored rankings were merged in other ways. "
+    f"Each was chosen on {FOLDS - 1} fifths of the questions and measured on the rest. "
+    "The gain in sample is no promise."
+)
+AT_FOLDER = "To run one, the command switch prints lines with room for {model}'s folder."
+_TO_RUN = 2  # Replayed fusions with a link that runs them
+CANDIDATE = "stack_to_run"
+"""Session slot of page Run: the workspace, and the specification (JSON) of a stack to start from."""
 
 
 def asked_terms(view: View, ask: Ask) -> View:
@@ -127,13 +141,6 @@ def unmarked() -> Blocks:
     """Yield a notice that no stack is marked as running today, and how to mark one."""
     yield Answer("No stack is marked as running today.", NOTHING)
     yield Way("decision", "Mark it on Decision")
-
-
-RULE = (
-    "Switch where the candidate is surely better by the margin, or surely within δ and cheaper or faster. "
-    "Surely: at 2.5 % on one side, for all candidates together (Holm). "
-    "A move for money or time must pay back within the months."
-)
 
 
 def _cards(move: Switch, measure: str) -> list[tuple[str, str, str]]:
@@ -199,17 +206,6 @@ def _to_run(view: View, found: Sequence[Replay]) -> Blocks:
         stack = json.dumps(dict(replay.spec), sort_keys=True)
         where = {CANDIDATE: (view.scope.collection_id, stack)}
         yield Way("run", f"Run {replay.name}", settings=where)
-
-
-REPLAYED = (
-    "Replayed fusions were not run: stored rankings were merged in other ways. "
-    f"Each was chosen on {FOLDS - 1} fifths of the questions and measured on the rest. "
-    "The gain in sample is no promise."
-)
-AT_FOLDER = "To run one, the command switch prints lines with room for {model}'s folder."
-_TO_RUN = 2  # Replayed fusions with a link that runs them
-CANDIDATE = "stack_to_run"
-"""Session slot of page Run: the workspace, and the specification (JSON) of a stack to start from."""
 
 
 def in_words(rows: pl.DataFrame) -> pl.DataFrame:

@@ -55,6 +55,20 @@ ABOUT_THRESHOLDS = (
     "learnt: from other queries than those it is judged on. my own: shown besides, and "
     "optimistic, as you choose it while you see the queries that it is judged on."
 )
+CONFIGURATION = ("rerank_ms embedder dim reranker", "candidates")
+LEADERS = cols.Rows(
+    "efficiency",
+    "rank name efficiency average latency_ms",
+    "reason beyond",
+    more="average_basis",
+)
+TARGETS = cols.Rows(
+    "targets",
+    "sla_ms",
+    cols.text("chosen", width=270),
+    "quality latency_ms cost feasible",
+    more="quality_low quality_high n frontier runner_up",
+)
 
 
 @section("scenarios", "Which stack would other priorities choose?")
@@ -213,18 +227,4 @@ def marked_off(low: float, high: float) -> tuple[float, float, float]:
     return round(math.floor(low / step) * step, digits), round(math.ceil(high / step) * step, digits), step
 
 
-CONFIGURATION = ("rerank_ms embedder dim reranker", "candidates")
-LEADERS = cols.Rows(
-    "efficiency",
-    "rank name efficiency average latency_ms",
-    "reason beyond",
-    more="average_basis",
-)
-TARGETS = cols.Rows(
-    "targets",
-    "sla_ms",
-    cols.text("chosen", width=270),
-    "quality latency_ms cost feasible",
-    more="quality_low quality_high n frontier runner_up",
-)
 SECTIONS = (scenarios, latency_targets, route, staying, steps, deadlines, questions, few_grades)

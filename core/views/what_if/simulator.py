@@ -73,6 +73,24 @@ WAYS = cols.Rows(
     ),
     ends="95 % interval, paired by query.",
 )
+Ways = dict[str, tuple[Outcome, str, Floats]]
+AXES: Mapping[str, str] = {
+    "p50": "latency p50 (ms)",
+    "p95": "latency p95 (ms)",
+    "mean_ms": "mean latency (ms)",
+    "cost": "cost",
+}
+"""Columns available for the x axis, with their titles."""
+_MARKS: Mapping[str, tuple[str, str, int]] = {
+    "always": ("circle", theme.FRONTIER, 12),
+    "routed": ("star", theme.ACCENT, 17),
+    "own": ("square", theme.OKABE_ITO[3], 12),
+    "oracle": ("diamond", theme.OKABE_ITO[2], 12),
+}
+"""Symbol, colour and size of each kind of way that is drawn; chance is a line."""
+_LINES: Mapping[str, tuple[str, str, str]] = {
+    "random": ("any share, picked at random", theme.NEUTRAL, "dot"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +163,6 @@ def simulate(
         path=between(depths),
         thresholds=() if isinstance(rule, ByTag) else own_unit(learnt, signal),
     )
-
-
-Ways = dict[str, tuple[Outcome, str, Floats]]
 
 
 def ways(routable: Routable, tried: dict[str, Floats]) -> Ways:
@@ -244,27 +259,6 @@ def between(depths: Depths) -> pl.DataFrame:
 
 def _point(kind: str, way: Outcome) -> dict[str, object]:
     return {"kind": kind, **{name: getattr(way, name) for name in _NUMBERS}}
-
-
-AXES: Mapping[str, str] = {
-    "p50": "latency p50 (ms)",
-    "p95": "latency p95 (ms)",
-    "mean_ms": "mean latency (ms)",
-    "cost": "cost",
-}
-"""Columns available for the x axis, with their titles."""
-
-_MARKS: Mapping[str, tuple[str, str, int]] = {
-    "always": ("circle", theme.FRONTIER, 12),
-    "routed": ("star", theme.ACCENT, 17),
-    "own": ("square", theme.OKABE_ITO[3], 12),
-    "oracle": ("diamond", theme.OKABE_ITO[2], 12),
-}
-"""Symbol, colour and size of each kind of way that is drawn; chance is a line."""
-
-_LINES: Mapping[str, tuple[str, str, str]] = {
-    "random": ("any share, picked at random", theme.NEUTRAL, "dot"),
-}
 
 
 def drawable(rows: pl.DataFrame) -> list[str]:

@@ -20,6 +20,15 @@ RULE_WORDS: Mapping[str, str] = {
     "latency": "the best of the fastest within the limits",
 }
 """Rules for choosing, in words, by their names in links and options."""
+_KIND: Mapping[str, str] = {
+    "sparse": "Keyword search",
+    "dense": "Vector search",
+    "hybrid": "Keyword and vector search, fused",
+}
+COSTED: Mapping[str, str] = {"answered query": "answered queries", "correct answer": "correct answers"}
+"""Units that costs are counted in other than queries, by the table's `cost_per`."""
+ALL_AXES = "cost, latency and quality"
+"""Axes of the table's frontier; the chart's frontier has the chart's two axes."""
 
 
 def decided_by(decision: Decision) -> str:
@@ -97,13 +106,6 @@ def axis(quality: Quality, *, at_any: bool = False) -> str:
     return f"{name}: {counted}" if counted else name
 
 
-_KIND: Mapping[str, str] = {
-    "sparse": "Keyword search",
-    "dense": "Vector search",
-    "hybrid": "Keyword and vector search, fused",
-}
-
-
 def kind_of_search(row: Mapping[str, Any]) -> str:
     """Say what a stack of a stack table is, its parts unnamed; "" if its specification does not say.
 
@@ -113,18 +115,10 @@ def kind_of_search(row: Mapping[str, Any]) -> str:
     return f"{kind}{', then reranked' if row.get('reranker') not in (None, 'none') else ''}" if kind else ""
 
 
-COSTED: Mapping[str, str] = {"answered query": "answered queries", "correct answer": "correct answers"}
-"""Units that costs are counted in other than queries, by the table's `cost_per`."""
-
-
 def costed(table: pl.DataFrame) -> str:
     """Return the unit that the costs of a stack table are per: ``queries``."""
     per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
     return COSTED.get(str(per), "queries")
-
-
-ALL_AXES = "cost, latency and quality"
-"""Axes of the table's frontier; the chart's frontier has the chart's two axes."""
 
 
 def listed(rows: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:

@@ -17,6 +17,15 @@ from core.store import Snapshot
 from core.views import text
 
 _OF_JUDGE = 10  # Maximum words of a judge's description, for which a sentence has room
+QUESTIONS = 30
+"""Questions that people judge whole to correct a judge; see `core.views.golden.people`."""
+UNCHECKED = "checked by nobody"
+CHECK = f"Check the grades: judge {QUESTIONS} questions by hand"
+_BY_HAND = (BY_PEOPLE, "sheet", "settling")  # Makers of golden sets that hold people's grades
+IF_THEY_HOLD = "if the grades hold"
+"""The condition of the heading where only models graded."""
+UNPROVEN = "grades unchecked"
+"""The same of a heading that ships none."""
 
 
 def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
@@ -53,17 +62,6 @@ def graded(golden: Mapping[str, Any]) -> str:
         return f"{asked}; who graded is not on record."
     judge = text.shorten(" ".join(words[:_OF_JUDGE]) + "…" * (len(words) > _OF_JUDGE), 90)
     return f"{asked}; graded by {judge}."
-
-
-QUESTIONS = 30
-"""Questions that people judge whole to correct a judge; see `core.views.golden.people`."""
-UNCHECKED = "checked by nobody"
-CHECK = f"Check the grades: judge {QUESTIONS} questions by hand"
-_BY_HAND = (BY_PEOPLE, "sheet", "settling")  # Makers of golden sets that hold people's grades
-IF_THEY_HOLD = "if the grades hold"
-"""The condition of the heading where only models graded."""
-UNPROVEN = "grades unchecked"
-"""The same of a heading that ships none."""
 
 
 def check_first(view: View) -> str:

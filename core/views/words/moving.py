@@ -22,6 +22,8 @@ from core.views.words.deciding import stands
 STEP_WORDS: Mapping[str | None, str] = {**dict[str | None, str](STEPS_SAID.items()), None: "not known"}
 """The most that a move requires, in words."""
 RUNS_TODAY = "runs today"
+_HEAD = {"stay": "Stay with", "switch": "Switch to", "unknown": "Not known whether to leave"}
+NEVER = "never paid back"
 
 
 def needs_words(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -30,9 +32,6 @@ def needs_words(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
         return rows, ()
     step = pl.col(NEEDED).replace_strict(STEP_WORDS, default=STEP_WORDS[None])
     return rows.with_columns(step.alias(NEEDED)), (NEEDED, SWITCHING.column)
-
-
-_HEAD = {"stay": "Stay with", "switch": "Switch to", "unknown": "Not known whether to leave"}
 
 
 def sentences(move: Switch, measure: str) -> tuple[str, str]:
@@ -96,9 +95,6 @@ def paid_back(move: Switch) -> str:
         return ""
     ends = payback_ends(move)
     return NEVER if math.isinf(months) else f"paid back after {months:.1f} months{ends and f' [{ends}]'}"
-
-
-NEVER = "never paid back"
 
 
 def payback_ends(move: Switch) -> str:

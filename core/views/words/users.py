@@ -17,6 +17,7 @@ from core.views.words.advice import second_row
 
 _LEVELS = tuple(f"noise {level}" for level in range(1, 5))
 _WAYS = {"noise": "small talk", "typo": "typos", "accents": "no accents", "case": "another letter case"}
+_UNMEASURED = "Noisy queries: not measured for this stack."
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,6 @@ def _typed_badly(view: View, run_id: str) -> Hurt | None:
     sentence = f"With {in_words(row['perturb'])}, {view.quality.name} changes by {lost}, n = {row['n']}."
     sentence += _robust(view, run_id)
     return Hurt(sentence, "Which noise", "diagnostics", "noise", {name: row[name] for name in kept})
-
-
-_UNMEASURED = "Noisy queries: not measured for this stack."
 
 
 def _robust(view: View, run_id: str) -> str:

@@ -16,6 +16,12 @@ from core.records import Batch
 from core.store import Snapshot, Store
 from core.tables import Frame
 
+_WAYS = {
+    "method": pl.String,
+    **dict.fromkeys(("tau", "low", "high", "turns", "usd"), pl.Float64),
+    "recommended": pl.Boolean,
+}
+
 
 def store_results(store: Store, batch: Batch) -> str:
     """Store a finished golden set, unless one with the same grades, orders and nuggets exists."""
@@ -67,10 +73,3 @@ def ways(snapshot: Snapshot, golden_set_id: str) -> pl.DataFrame:
     manifests = snapshot.golden_sets().filter(golden_set_id=golden_set_id)["manifest"].to_list()
     rows = json.loads(manifests[0]).get("refined", {}).get("ways", []) if manifests else []
     return pl.DataFrame(rows, schema=_WAYS, orient="row")
-
-
-_WAYS = {
-    "method": pl.String,
-    **dict.fromkeys(("tau", "low", "high", "turns", "usd"), pl.Float64),
-    "recommended": pl.Boolean,
-}

@@ -33,6 +33,7 @@ _SIMULATED = 20  # Number of simulated queries for each method of refining
 JUDGE, REFINE, NUGGETS = "judge", "refine", "nuggets"
 _AT_MOST = f"at most: {MOST} facts a question, every passage of grade {LEAST} or more"
 _USABLE = "every answer can be used"
+_SUPPOSED = (f"at an assumed noise of {ASSUMED_NOISE:g} grade",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +184,3 @@ def _refining(
         return (), ways
     used, of = chat.expected(turns * asked, turns * said), (REFINE, job.refiner, turns)
     return tuple(priced_lines(of, used, book, exact=False, notes=[_USABLE, *_SUPPOSED])), ways
-
-
-_SUPPOSED = (f"at an assumed noise of {ASSUMED_NOISE:g} grade",)

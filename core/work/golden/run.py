@@ -47,6 +47,11 @@ from core.work.golden.stages import (
 
 Land = Callable[[Batch], str]
 """Stores a finished golden set and returns its id in the store: the next version if it is new."""
+REFINED = "refined"  # Folder of the checkpoints within a build's folder
+ORDERS = {name: dtype for name, dtype in TABLES["orders"].items() if name != "golden_set_id"}
+_BATCHES, _REPEATS = 12, 3
+"""Number of batches that measure a judge's noise, from different questions, and of repeats of each."""
+_EVERY = 10  # Turns between two checkpoints; answers are also in the journal, so that none is paid for twice
 
 
 def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: Site) -> Result:
@@ -183,13 +188,6 @@ def _batch(
         if some is not None and some.height
     }
     return Batch(golden_sets=(record,), frames=rows)
-
-
-REFINED = "refined"  # Folder of the checkpoints within a build's folder
-ORDERS = {name: dtype for name, dtype in TABLES["orders"].items() if name != "golden_set_id"}
-_BATCHES, _REPEATS = 12, 3
-"""Number of batches that measure a judge's noise, from different questions, and of repeats of each."""
-_EVERY = 10  # Turns between two checkpoints; answers are also in the journal, so that none is paid for twice
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,9 @@ TRIES = 3  # Maximum number of tries until a judge's answer is usable; then it i
 GRADE, ORDER = "grade_1_5", "order"
 _ANSWER_TOKENS = 64
 _GRADES = range(1, 6)
+_PAIR = ("query_id", "passage_id")
+ACTS = {name: dtype for name, dtype in TABLES["gradings"].items() if name != "golden_set_id"}
+Enough = Callable[[Sequence[Mapping[str, Any]]], bool]
 
 
 def grading(question: str, passage: str, language: Language) -> Task[int | None]:
@@ -79,10 +82,6 @@ def read_order(answer: str, count: int, mark: str = "") -> Reading[list[int]]:
     if not problem and not (whole and sorted(given) == list(range(1, count + 1))):
         problem = f'"{ORDER}" does not name each number from 1 to {count} exactly once'
     return Reading([], problem, 0) if problem else Reading([number - 1 for number in given])
-
-
-_PAIR = ("query_id", "passage_id")
-ACTS = {name: dtype for name, dtype in TABLES["gradings"].items() if name != "golden_set_id"}
 
 
 def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> Ranked:
@@ -161,9 +160,6 @@ class Search:
             if step.kind == "rewrite":
                 self.rewrites = dict(zip(search.queries["query_id"], results[step].values, strict=True))
         return [ranked_by(self._job, route.stack, results[route.pool].values) for route in self._graph.routes]
-
-
-Enough = Callable[[Sequence[Mapping[str, Any]]], bool]
 
 
 class Judging:

@@ -39,6 +39,12 @@ AFTER_DELETION: Mapping[Choice, str] = {
     "new": "Leave that deleted: what comes now is a new version",
 }
 _GONE = {"no": "", "same": " (deleted)", "other": " (deleted, had other content)"}
+RECORDS: Mapping[Kind, str] = {"collection": "collections", "golden_set": "golden_sets"}
+OWNED: Mapping[Kind, tuple[str, ...]] = {
+    kind: tuple(table for table, rules in RULES.items() if rules.kind == kind) for kind in RECORDS
+}
+"""Tables whose rows belong to a collection or a golden set."""
+_FOLDER, _SCRATCH, _FILES = "imports", "scratch", "files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +96,6 @@ class ChangedError(InputError):
 
 
 Named = TypeVar("Named", Collection, GoldenSet, Run)
-RECORDS: Mapping[Kind, str] = {"collection": "collections", "golden_set": "golden_sets"}
-OWNED: Mapping[Kind, tuple[str, ...]] = {
-    kind: tuple(table for table, rules in RULES.items() if rules.kind == kind) for kind in RECORDS
-}
-"""Tables whose rows belong to a collection or a golden set."""
 
 
 def renamed(imported: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
@@ -165,9 +166,6 @@ def with_own_runs(imported: Import, snapshot: Snapshot) -> Import:
     }
     runs = tuple(replace(run, run_id=ids.get(run.run_id, run.run_id)) for run in imported.runs)
     return replace(imported, frames=frames, runs=runs)
-
-
-_FOLDER, _SCRATCH, _FILES = "imports", "scratch", "files"
 
 
 def begin(

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from core.work.imports.placing import Placeable
 
 ALWAYS = "What is left out is counted, with its reason; ids and texts stay as they are, gaps stay gaps."
+Apart = Mapping[str, Mapping[str, str]]
+"""Offered file → the part removed from its ids (`Options.strip`); "" = it makes a new collection."""
+REPORT = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
 
 
 def format_table() -> pl.DataFrame:
@@ -92,10 +95,6 @@ def knowing(snapshot: Snapshot, **options: Any) -> Options:  # noqa: ANN401
         documents=StoredDocuments.of(snapshot),
         **options,
     )
-
-
-Apart = Mapping[str, Mapping[str, str]]
-"""Offered file → the part removed from its ids (`Options.strip`); "" = it makes a new collection."""
 
 
 @dataclass(frozen=True)
@@ -387,9 +386,6 @@ def came(imported: Import) -> int:
     named = {collection.collection_id for collection in imported.collections}
     named |= {golden_set.collection_id for golden_set in imported.golden_sets}
     return len(named | {run.collection_id for run in imported.runs})
-
-
-REPORT = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
 
 
 def report(imported: Import, status: str, sentence: str = "", *, most: int | None = None) -> pl.DataFrame:

@@ -30,6 +30,7 @@ _OWNED = ("rankings", "judgements", "timings", "answers", "answer_scores", "sign
 Unmatched = Literal["refuse", "take", "own"]
 """Handling of runs and judgements that name nothing in their collection."""
 _NAMES = {"queries": ("query", "queries"), "passages": ("passage", "passages")}
+_MOST_TRIED = 50  # collections, the latest ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,9 +194,6 @@ def fits(matched: Sequence[Match]) -> bool:
         match.known >= _HALF * match.offered if match.defined or match.what == "queries" else match.known > 0
         for match in matched
     )
-
-
-_MOST_TRIED = 50  # collections, the latest ones
 
 
 def suggested(snapshot: Snapshot, imported: Import) -> tuple[Match, ...]:

@@ -92,6 +92,40 @@ _OPTION = re.compile(r"\(--([a-z-]+)[^)]*\)")
 _QUOTED = re.compile(r"`([^`]*)`")
 _ASSUMED = ": taken as "
 _SHOWN = 3
+ROWS: Mapping[Row, str] = {"stack": "a stack", "query": "a query", "passage": "a ranked passage"}
+LEFT_OUT = ""
+_OF = " of "
+_QUALITY = "quality: "
+_STACK = (
+    "run", "quality@10", "nDCG@10", "RA-nWG@10", "R@10", "P@10", "RR@10", "F1@10", "latency_p50_ms",
+    "latency_p50_s", "latency_p95_ms", "latency_p95_s", "latency_p99_ms", "latency_mean_ms", "usd_per_query",
+    "usd_per_1k", "usd_per_1m", "n", "embedder", "dim", "mode", "index", "reranker", "candidates",
+)  # fmt: skip
+_COSTS = ("latency_ms", "latency_s", "retrieve_ms", "rerank_ms", "input_tokens", "output_tokens", "item")
+_CHOICES: Mapping[Row, tuple[str, ...]] = {
+    "stack": _STACK,
+    "query": ("run", "query_id", *_COSTS, "repeat", "answer", "k", "grade", "score", "scale", "judge"),
+    "passage": (
+        "run",
+        "query_id",
+        "passage_id",
+        "rank",
+        "score",
+        "grade",
+        "judge",
+        "stage",
+        *PLACE_OF,
+        *_COSTS,
+    ),
+}
+_PER = {1000.0: "query", 1.0: "1,000 queries", 0.001: "million queries"}
+_ONE = {
+    "run": "name of the stack", "n": "number of queries", "item": "what is priced (model)",
+    "source": "document of the passage", "passage_text": "text of the passage",
+    "start_char": "its first character", "end_char": "its end", "heading": "its heading",
+}  # fmt: skip
+OF_QUERIES = ("nDCG@10", "RA-nWG@10", "R@10", "P@10", "RR@10", "latency_ms", "latency_s", "usd_per_query")
+"""Meanings offered for the cells of a table with a column for each stack."""
 
 
 def worded(what: str, rows: int) -> str:
@@ -272,40 +306,6 @@ def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> 
     return ("decision", *between, "library"), hint
 
 
-ROWS: Mapping[Row, str] = {"stack": "a stack", "query": "a query", "passage": "a ranked passage"}
-LEFT_OUT = ""
-_OF = " of "
-_QUALITY = "quality: "
-_STACK = (
-    "run", "quality@10", "nDCG@10", "RA-nWG@10", "R@10", "P@10", "RR@10", "F1@10", "latency_p50_ms",
-    "latency_p50_s", "latency_p95_ms", "latency_p95_s", "latency_p99_ms", "latency_mean_ms", "usd_per_query",
-    "usd_per_1k", "usd_per_1m", "n", "embedder", "dim", "mode", "index", "reranker", "candidates",
-)  # fmt: skip
-_COSTS = ("latency_ms", "latency_s", "retrieve_ms", "rerank_ms", "input_tokens", "output_tokens", "item")
-_CHOICES: Mapping[Row, tuple[str, ...]] = {
-    "stack": _STACK,
-    "query": ("run", "query_id", *_COSTS, "repeat", "answer", "k", "grade", "score", "scale", "judge"),
-    "passage": (
-        "run",
-        "query_id",
-        "passage_id",
-        "rank",
-        "score",
-        "grade",
-        "judge",
-        "stage",
-        *PLACE_OF,
-        *_COSTS,
-    ),
-}
-_PER = {1000.0: "query", 1.0: "1,000 queries", 0.001: "million queries"}
-_ONE = {
-    "run": "name of the stack", "n": "number of queries", "item": "what is priced (model)",
-    "source": "document of the passage", "passage_text": "text of the passage",
-    "start_char": "its first character", "end_char": "its end", "heading": "its heading",
-}  # fmt: skip
-
-
 def choices(row: Row | None, known: Mapping[str, str], column: str) -> list[str]:
     """Return the meanings to choose from for a column, the recognised one among them; `LEFT_OUT` first.
 
@@ -365,10 +365,6 @@ def columns_of(preview: Preview, row: Row | None) -> dict[str, str]:
         return known | {column: f"{measure}{_OF}{stack}" for column, (measure, stack) in preview.grid.items()}
     meanings = recognised(preview.columns, preview.rows, TableAs(row=row), preview.name)
     return {column: meaning for meaning, column in meanings.items()}
-
-
-OF_QUERIES = ("nDCG@10", "RA-nWG@10", "R@10", "P@10", "RR@10", "latency_ms", "latency_s", "usd_per_query")
-"""Meanings offered for the cells of a table with a column for each stack."""
 
 
 def stack_columns(preview: Preview, row: Row | None) -> list[str]:

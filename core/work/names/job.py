@@ -44,6 +44,9 @@ from core.records import Batch, Collection, short_hash
 from core.tables import frame
 
 NAMES = "names"
+_EMBED = "embed names"
+_FOLDED = 10  # bundles of a run
+DEMO_RUNS = 5  # Enough for a deviation between runs, in a few seconds; `diagnose names` uses 15
 
 
 class NamesSpec(Table):
@@ -72,10 +75,6 @@ class NamesSpec(Table):
     def own(self) -> str:
         """Return the source used instead of the shipped works, or "" for these."""
         return self.collection or ("" if self.entities is None else Path(self.entities).name)
-
-
-_EMBED = "embed names"
-_FOLDED = 10  # bundles of a run
 
 
 class Measured(NamedTuple):
@@ -340,9 +339,6 @@ def collection_id(embedder: str, dim: int, language: str, spec: NamesSpec) -> st
     """Return the collection that owns the figures; a custom table has a separate one."""
     own = f"-{short_hash(spec.own)}" if spec.own else ""
     return f"names-{embedder}-{dim}-{language}{own}"
-
-
-DEMO_RUNS = 5  # Enough for a deviation between runs, in a few seconds; `diagnose names` uses 15
 
 
 def demo_batch(book: PriceBook) -> Batch:

@@ -24,6 +24,7 @@ NOISE = 0.2  # Share of the collection's language model in the mixture (ours)
 MEAN_TERMS = 4.0  # Mean of the Poisson distribution of lengths (ours)
 _LEAST, _MOST = 2, 12
 _TITLE = 120  # Maximum characters of a heading used as a query
+_LINE = re.compile(r"[^\n]*(?:\n|\Z)(?: {0,3}(?:=+|-+)[ \t]*(?:\n|\Z))?")  # including its underline
 
 
 def known_items(material: Material, seed: str) -> Iterator[Draft]:
@@ -97,9 +98,6 @@ def _headed(material: Material) -> Iterator[tuple[str, str, Quote]]:
             if inside and material.analyzer.terms(heading):
                 item = next((item for item in inside if item.start >= below), inside[0])
                 yield heading, name, _below(item, below)
-
-
-_LINE = re.compile(r"[^\n]*(?:\n|\Z)(?: {0,3}(?:=+|-+)[ \t]*(?:\n|\Z))?")  # including its underline
 
 
 def _line_end(text: str, start: int) -> int:

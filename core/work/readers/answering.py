@@ -32,6 +32,7 @@ OF_QUESTION = frozenset({"answer_relevancy"})
 JUDGED_TOKENS = 64
 _MARK_TOKENS, _SPARE_TOKENS = 24, 32  # tokens of the marks of a passage, and of a message besides its texts
 _JUDGE = Path(__file__).parent / "prompts" / "judge"
+ANSWER, JUDGE = "answer", "judge"
 
 
 def fitted(passages: Sequence[str], most: int | None, count: Callable[[str], int]) -> tuple[list[str], bool]:
@@ -100,9 +101,6 @@ def can_judge(scorer: JudgeScorer, golds: Sequence[str], passages: Sequence[obje
 def judge_prompt(scorer: JudgeScorer) -> str:
     """Return the instruction of a judge."""
     return (_JUDGE / f"{scorer}.txt").read_text(encoding="utf-8").strip()
-
-
-ANSWER, JUDGE = "answer", "judge"
 
 
 class Answer(NamedTuple):

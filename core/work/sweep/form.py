@@ -57,6 +57,8 @@ _KEY = re.compile(
     rf"(?P<key>{'|'.join((*AXES, *LEVELS))}|collection|queries|golden_set|latency|budget|name|reader)\b(?! =)"
 )
 _SEARCH = re.compile(r"(?:[^ ,]*, )?(?:axes\.method|search\.\w+)\b(?! =)")  # only a search has a method here
+FOLDER = "FOLDER"
+"""Where lines of a stack leave room for the folder of a model that no catalogue has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,10 +239,6 @@ def stack_lines(stack: JsonMap, documents: str, judgements: str) -> str:
     if embedder is None or embedder in EMBEDDERS:
         return lines
     return "\n".join((lines, toml_text((f"models.{toml(embedder)}", {"provider": "onnx", "path": FOLDER}))))
-
-
-FOLDER = "FOLDER"
-"""Where lines of a stack leave room for the folder of a model that no catalogue has."""
 
 
 def _preset(name: str) -> Form:

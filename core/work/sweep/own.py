@@ -22,6 +22,16 @@ MATCHES: Mapping[Match, str] = {
 CLEAR_PARAMS = re.compile(r"\s*([\w.-]+)\s*=\s*(.+)")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SHOWN = 3
+_COUNTED = {
+    "repeated": "{} stood twice in an answer; the first place counts.",
+    "not_a_number": "{} had a score that is not a number; the order is that in which they came.",
+    "beside_pool": "{} were returned but are not in the pool that came with them, and were added to it.",
+}
+WAYS: Mapping[Way, str] = {
+    "id": "id", "source": "path of the document", "text": "text", "span": "place in the document",
+    "quote": "quote", "heading": "source and heading",
+}  # fmt: skip
+"""How a passage was recognised, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,25 +185,11 @@ def _fault(fault: JsonMap) -> str:
     return f"{fault['query_id']}: {fault['kind']}: {fault['text']}{where}"
 
 
-_COUNTED = {
-    "repeated": "{} stood twice in an answer; the first place counts.",
-    "not_a_number": "{} had a score that is not a number; the order is that in which they came.",
-    "beside_pool": "{} were returned but are not in the pool that came with them, and were added to it.",
-}
-
-
 def _known(report: JsonMap) -> str:
     """Describe how passages were recognised; earlier releases used id and text alone."""
     ways = report.get("known_by") or {"text": report.get("by_text", 0)}
     told = [f"{number:,} by {WAYS[way]}" for way, number in ways.items() if number]
     return f"passages known: {', '.join(told)}" if told else ""
-
-
-WAYS: Mapping[Way, str] = {
-    "id": "id", "source": "path of the document", "text": "text", "span": "place in the document",
-    "quote": "quote", "heading": "source and heading",
-}  # fmt: skip
-"""How a passage was recognised, in words."""
 
 
 def about_words(report: JsonMap) -> str:

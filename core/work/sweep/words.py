@@ -28,6 +28,11 @@ _COLUMNS = schema(
     "label state queries:int64 round:int64 quality:float latency_ms:float usd_per_1k:float harm:float "
     "beaten_by bound:float stack_id"
 )
+_SCALE = schema(
+    "index params dim:int64 passages:int64 indexes:int64 asked:bool memory_bytes:int64 disk_bytes:int64 "
+    "build_s:float build_usd:float usd_per_month:float"
+)
+_STACKS = schema("stack_id label pool usd_per_1k:float unknown")
 
 
 def search_rows(search: JsonMap) -> pl.DataFrame:
@@ -50,13 +55,6 @@ def search_words(search: JsonMap) -> str:
         f" {count(search['queries'], 'question')}; {percent(share)} of the work of asking every stack"
         " everything"
     )
-
-
-_SCALE = schema(
-    "index params dim:int64 passages:int64 indexes:int64 asked:bool memory_bytes:int64 disk_bytes:int64 "
-    "build_s:float build_usd:float usd_per_month:float"
-)
-_STACKS = schema("stack_id label pool usd_per_1k:float unknown")
 
 
 def stack_rows(plan: Plan) -> pl.DataFrame:

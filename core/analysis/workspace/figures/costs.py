@@ -20,6 +20,9 @@ from core.store import Snapshot
 from core.tables import GENERATE
 
 _ASSUMED = f"the query's embedding is modelled at {QUERY_TOKENS:g} tokens"
+_WITHOUT = "generation not in the reported cost"
+_ADDED = "the reported cost and that of the answers"
+_DIVIDED = ("cost", "cost_least")
 
 
 def run_totals(
@@ -152,10 +155,6 @@ def _with_reported(priced: pl.DataFrame, reported: pl.DataFrame, beside: pl.Data
     )
 
 
-_WITHOUT = "generation not in the reported cost"
-_ADDED = "the reported cost and that of the answers"
-
-
 def retrieval(runs: pl.DataFrame, usage: pl.DataFrame) -> pl.DataFrame:
     """Return usage without that of readers here: stacks without answers would look cheaper.
 
@@ -204,9 +203,6 @@ def _per_correct(snapshot: Snapshot, costed: pl.DataFrame, scope: Scope, k: int)
         *(pl.when(pl.col("correct") > 0).then(pl.col(name) / pl.col("correct")) for name in _DIVIDED),
         pl.concat_str(note, "cost_note", separator="; ", ignore_nulls=True).alias("cost_note"),
     ).drop("told")
-
-
-_DIVIDED = ("cost", "cost_least")
 
 
 def basis() -> pl.Expr:

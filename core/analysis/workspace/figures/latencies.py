@@ -43,6 +43,11 @@ COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_ba
 
 PASSES = "A query counts once, by the median of its passes."
 SHARED = "Stages that stacks share were timed once, for all of them."
+_NAMES = ["run_id", "query_id", "ms"]
+_LOCAL = ("cpu_ms", "gpu_ms")  # Units of stages that call no other machine
+UNSURE = 0.1
+"""Upper bound of the share of a cost that its timing leaves uncertain."""
+_ASSUMED = "the paper's for published and remote stacks, and where no pass was repeated (CLQ paper §3.2)"
 
 
 @remembered
@@ -282,9 +287,6 @@ def _needed_stages(runs: pl.DataFrame, latency: Latency, figures: pl.DataFrame) 
     )
 
 
-_NAMES = ["run_id", "query_id", "ms"]
-
-
 def sample(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
     """Return one latency per run and query: run_id, query_id, ms, serial (see `totals`), modelled."""
     timings = snapshot.timings(runs["run_id"].to_list())
@@ -338,12 +340,6 @@ def prompt_tokens(snapshot: Snapshot, run_ids: list[str]) -> pl.DataFrame:
     """Return the mean tokens of the prompts that runs recorded: run_id, amount."""
     usage = snapshot.usage(run_ids).filter((pl.col("stage") == GENERATE) & (pl.col("unit") == "input_tokens"))
     return mean_usage(usage).drop_nulls("amount").group_by("run_id").agg(pl.col("amount").sum())
-
-
-_LOCAL = ("cpu_ms", "gpu_ms")  # Units of stages that call no other machine
-UNSURE = 0.1
-"""Upper bound of the share of a cost that its timing leaves uncertain."""
-_ASSUMED = "the paper's for published and remote stacks, and where no pass was repeated (CLQ paper §3.2)"
 
 
 def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Ids = _NONE) -> pl.DataFrame:

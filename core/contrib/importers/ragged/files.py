@@ -47,31 +47,6 @@ _KILT: Mapping[str, pl.DataType] = {
 _RESULT = pl.Struct({"page_par_id": pl.String(), "page_par_id_match": pl.Boolean()})
 _PAIR = pl.Schema({"query_id": pl.String(), "passage_id": pl.String(), "grade": pl.Int64()})
 RIGHT = pl.Schema({"query_id": pl.String(), "answer": pl.String()})  # Correct answers
-
-
-def _is_kilt(shape: _Shape) -> bool:
-    """Return whether this is KILT data: provenance pages, without a retriever's text or score."""
-    pages = shape.keys() & {f"{_PLACE}.page_id", f"{_PLACE}.wikipedia_id"}
-    retrieved = shape.keys() & {f"{_PLACE}.text", f"{_PLACE}.score"}
-    return shape.keys() >= {"id", "output[].answer"} and bool(pages) and not retrieved
-
-
-def _is_combined(shape: _Shape) -> bool:
-    tops = any(_TOP_KEY.fullmatch(path) for path in shape)
-    return tops and all(path == "" or path.startswith("top") for path in shape)
-
-
-_KINDS: Mapping[str, Callable[[_Shape], bool]] = {
-    "reader": lambda shape: shape.keys() >= {"id", "answer_evaluation"},
-    "kilt": _is_kilt,
-    "retriever": lambda shape: shape.keys() >= {"id", f"{_PLACE}.page_id"},
-    "compilation": lambda shape: bool(shape.keys() & {"[].output.page_par_id_set", "[].output.page_id_set"}),
-    "evaluation": lambda shape: any(f"{key}[].page_id_match" in shape for key in _EVALUATED),
-    "raw": lambda shape: shape.keys() >= {"id", "answer", "retrieved_passages"},
-    "lengths": lambda shape: "[].context_token_length_after_truncation" in shape,
-    "combined": _is_combined,
-    "by k": lambda shape: any(_BY_K.fullmatch(path) for path in shape),
-}
 SURELY = frozenset({"reader", "kilt", "retriever", "compilation", "evaluation"})
 """Kinds that identify a file or folder as RAGGED's; the others occur beside them."""
 _NO_PLACE = "right answers are those of the files of gold and of readers"
@@ -108,6 +83,31 @@ PARTS: Mapping[str, Mapping[str, str] | str] = {
     "lengths": "it does not say of which question",
 }  # fmt: skip
 """Kind → the part of a file that is taken, or why the file isn't."""
+
+
+def _is_kilt(shape: _Shape) -> bool:
+    """Return whether this is KILT data: provenance pages, without a retriever's text or score."""
+    pages = shape.keys() & {f"{_PLACE}.page_id", f"{_PLACE}.wikipedia_id"}
+    retrieved = shape.keys() & {f"{_PLACE}.text", f"{_PLACE}.score"}
+    return shape.keys() >= {"id", "output[].answer"} and bool(pages) and not retrieved
+
+
+def _is_combined(shape: _Shape) -> bool:
+    tops = any(_TOP_KEY.fullmatch(path) for path in shape)
+    return tops and all(path == "" or path.startswith("top") for path in shape)
+
+
+_KINDS: Mapping[str, Callable[[_Shape], bool]] = {
+    "reader": lambda shape: shape.keys() >= {"id", "answer_evaluation"},
+    "kilt": _is_kilt,
+    "retriever": lambda shape: shape.keys() >= {"id", f"{_PLACE}.page_id"},
+    "compilation": lambda shape: bool(shape.keys() & {"[].output.page_par_id_set", "[].output.page_id_set"}),
+    "evaluation": lambda shape: any(f"{key}[].page_id_match" in shape for key in _EVALUATED),
+    "raw": lambda shape: shape.keys() >= {"id", "answer", "retrieved_passages"},
+    "lengths": lambda shape: "[].context_token_length_after_truncation" in shape,
+    "combined": _is_combined,
+    "by k": lambda shape: any(_BY_K.fullmatch(path) for path in shape),
+}
 
 
 @per_member

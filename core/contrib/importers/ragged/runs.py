@@ -37,6 +37,12 @@ _WITHOUT_K: Mapping[str, int | None] = {GOLD: None, CLOSED_BOOK: 0}
 _TOP = re.compile(r"top_?(\d{1,6})")
 _DEFAULT_GRADE = "f1"
 _SAID = pl.Schema({"id": pl.String(), "input": pl.String(), "text": pl.String(), "line": pl.Int64()})
+_ROOTS = ("reader_results", "retriever_results", "predictions")
+"""Folders of the tool that carry no information in a label."""
+_ORACLES = (
+    "gold_only took the first k gold passages of all that were retrieved, not those among the first k; "
+    "answers from gold passages or without any stand with each retriever that their reader read."
+)
 
 
 @dataclass(frozen=True)
@@ -175,14 +181,6 @@ def _answers(reader: Reader, run: Run, name: str, options: Options) -> Import:
         frames = frames_of(answers=written, answer_scores=scores.with_columns(own))
         parts.append(Import(frames=frames, left_out=(*counted(lacking, run.label), *said.left)))
     return merged(parts)
-
-
-_ROOTS = ("reader_results", "retriever_results", "predictions")
-"""Folders of the tool that carry no information in a label."""
-_ORACLES = (
-    "gold_only took the first k gold passages of all that were retrieved, not those among the first k; "
-    "answers from gold passages or without any stand with each retriever that their reader read."
-)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,14 @@ from core.importers.samples import Sample
 
 _THINGS = ("", "ids", "docs", "doc_ids", "documents", "document_ids", "chunks", "chunk_ids", "passages",
            "passage_ids", "context_ids", "contexts_ids", "node_ids")  # fmt: skip
+_LISTS = ("retrieved_ids", "expected_ids")
+_EITHER = {"outputs": ("retrieved_ids", "answer"), "targets": ("expected_ids", "right")}
+"""MLflow's role → its meaning if the cells hold lists, and if they hold texts."""
+_SCORE = re.compile(r"(?:/v\d+)?/score$")
+_PARTED = re.compile(rb'"columns"\s*:\s*(\[[^\[\]]{0,20000}\])')
+_PARTS = re.compile(r"[|;,]")
+_NO_NUMBERS = "holds no numbers, and is not a list that is known"
+_Rows = list[tuple[str, Mapping[str, Any]]]
 
 
 def _names(*heads: str) -> tuple[str, ...]:
@@ -47,14 +55,6 @@ _ROLES: Mapping[str, tuple[str, ...]] = {
     "outputs": ("outputs",),
     "targets": ("targets", "ground_truth"),
 }  # fmt: skip
-_LISTS = ("retrieved_ids", "expected_ids")
-_EITHER = {"outputs": ("retrieved_ids", "answer"), "targets": ("expected_ids", "right")}
-"""MLflow's role → its meaning if the cells hold lists, and if they hold texts."""
-_SCORE = re.compile(r"(?:/v\d+)?/score$")
-_PARTED = re.compile(rb'"columns"\s*:\s*(\[[^\[\]]{0,20000}\])')
-_PARTS = re.compile(r"[|;,]")
-_NO_NUMBERS = "holds no numbers, and is not a list that is known"
-_Rows = list[tuple[str, Mapping[str, Any]]]
 
 
 class QueryRows(Lists):

@@ -27,6 +27,12 @@ from core.importers.samples import Sample
 
 _HITS = "details.*.hits."
 _UNRATED = "queries without a rating"
+_RELEVANCE = (
+    "judgmentRatings.query", "judgmentRatings.ratings.docId", "judgmentRatings.ratings.rating", "searchText",
+    "searchConfigurationId", "documentIds", "metrics.metric", "metrics.value", "results.queryText",
+    "results.snapshots.searchConfigurationId", "results.snapshots.docIds",
+)  # fmt: skip
+_HOLDS = ("judgmentRatings", "documentIds", "results")
 
 
 class RankEval(Lists):
@@ -106,14 +112,6 @@ def _judged(query: str, rated: list[tuple[Json, str]]) -> Iterator[tuple[str, st
             problem = f"Document {passage!r} stands in two indexes; by its id alone they are one."
             raise InputError(problem, where=where)
         yield query, passage, rating.get("rating")
-
-
-_RELEVANCE = (
-    "judgmentRatings.query", "judgmentRatings.ratings.docId", "judgmentRatings.ratings.rating", "searchText",
-    "searchConfigurationId", "documentIds", "metrics.metric", "metrics.value", "results.queryText",
-    "results.snapshots.searchConfigurationId", "results.snapshots.docIds",
-)  # fmt: skip
-_HOLDS = ("judgmentRatings", "documentIds", "results")
 
 
 class SearchRelevance(Lists):

@@ -57,6 +57,9 @@ _OBJECTIVES = (
     "Of trials without figures of syftr the values of the objectives are taken; those known to be "
     "maximised stand at the cutoff 1 and can be chosen as quality, the others are kept."
 )
+_VALUE, _VALUES = "value", "values_"  # The single objective of a frame, or the prefix of several
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?")
+_WHOLE = re.compile(r"[-+]?\d{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,9 +201,6 @@ class _Layout:
 
 _DASHBOARD = _Layout("Number", "State", "Param ", "UserAttribute ")
 _FRAME = _Layout("number", "state", "params_", "user_attrs_")
-_VALUE, _VALUES = "value", "values_"  # The single objective of a frame, or the prefix of several
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?")
-_WHOLE = re.compile(r"[-+]?\d{1,18}")
 
 
 class OptunaCsv(Format):

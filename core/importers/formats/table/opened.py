@@ -35,6 +35,9 @@ NEEDS = (
     "or stacks with a measure, a latency or a price"
 )
 _OF_STACKS = ("run", "n", "measure", "value")
+_WHAT = {"query_id": "queries", "passage_id": "passages"}
+_OF_WORDS = r"\s|\p{Han}|\p{Hiragana}|\p{Thai}"
+_MOSTLY = 0.5  # Share of cells with several words from which on a column holds texts, not names
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,6 @@ class Opened:
         """Every column of the file, taken or left out."""
         known = self.verdicts
         return settled(self.member.name, "column", {**known, **self.later}, known)
-
-
-_WHAT = {"query_id": "queries", "passage_id": "passages"}
-_OF_WORDS = r"\s|\p{Han}|\p{Hiragana}|\p{Thai}"
-_MOSTLY = 0.5  # Share of cells with several words from which on a column holds texts, not names
 
 
 def beside_ids(table: Table, means: Meaning) -> dict[str, pl.DataFrame]:

@@ -24,6 +24,10 @@ from core.importers.runs import imported_run, run_labels
 from core.records import Run, group_kind
 from core.tables import TABLES, frame
 
+_OF_NONE = "a query has several answers, and it is of none of them alone"
+_QUERY = ("run_id", "query_id")
+_OUTRIGHT = "Leave out what is repeated, or number the passes in a column `pass`."
+
 
 def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Import:
     """Return timings and usage of queries, and their answers; timings only if each query has one."""
@@ -72,9 +76,6 @@ def _groups(opened: Opened, options: Options) -> pl.DataFrame:
     return frame("clusters", rows.select(*TABLES["clusters"]).to_dict())
 
 
-_OF_NONE = "a query has several answers, and it is of none of them alone"
-
-
 def _owners(
     opened: Opened, known: dict[str, Run], options: Options
 ) -> tuple[tuple[Run, ...], dict[str, str]]:
@@ -111,10 +112,6 @@ def _keys(opened: Opened, ids: Mapping[str, str]) -> pl.DataFrame:
         pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"),
         numbers(keys, "repeat", opened.member.name, whole=True),
     )
-
-
-_QUERY = ("run_id", "query_id")
-_OUTRIGHT = "Leave out what is repeated, or number the passes in a column `pass`."
 
 
 def scored(opened: Opened, ids: Mapping[str, str]) -> Import:

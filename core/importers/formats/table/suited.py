@@ -27,6 +27,12 @@ _SEVERAL = frozenset({"repeat", "k", "pass", "reader", "prompt", "temperature", 
 """Columns that distinguish several rows of a query without being stacks."""
 FIGURE = r"(?i)^(?:[-+€£]|(?:us)?\$|usd)?\s*\d[\d.,\s'’]*(?:e[+-]?\d+)?\s*(?:%|[$€£]|usd)?$"
 DIGITS = rf"{FIGURE}|^(?:nan|inf)$"  # matches cells that hold a number
+_SEVERAL_GROUPS = "one of several that may group the questions: say which (--column 'cluster=…')"
+_NO_GROUP = {
+    "other": "names no group of questions: it differs within a question",
+    "one": "names no group of questions: it is the same for all",
+    "each": "names no group of questions: it differs for each",
+}
 
 
 def suited(
@@ -209,14 +215,6 @@ def _name_owners(means: Meaning, table: Table) -> None:
     means.also.extend(chosen[1:])
     for column in chosen:
         means.ignored.pop(column, None)
-
-
-_SEVERAL_GROUPS = "one of several that may group the questions: say which (--column 'cluster=…')"
-_NO_GROUP = {
-    "other": "names no group of questions: it differs within a question",
-    "one": "names no group of questions: it is the same for all",
-    "each": "names no group of questions: it differs for each",
-}
 
 
 def _grouped(means: Meaning, table: Table) -> None:

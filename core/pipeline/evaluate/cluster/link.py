@@ -23,6 +23,7 @@ _ASK_AGAIN_S = 0.02
 _LOOK_S = 0.25
 _PROVE_S = 10
 """Seconds in which a new connection has to prove that it is a worker."""
+Address = tuple[str, int]
 
 
 class Link:
@@ -126,9 +127,6 @@ class FarTurns:
     def hold(self, until: float) -> None:
         """Let nothing through before this moment."""
         self._link.tell("hold", self._line, self._limits, until - time.monotonic())
-
-
-Address = tuple[str, int]
 
 
 class Served:

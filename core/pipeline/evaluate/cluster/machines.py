@@ -50,6 +50,10 @@ from core.records import Batch
 OWN, SHARED = "own", "shared"
 """Journals of replies: one for this evaluation, one for all."""
 Rounds = dict[int, tuple[datetime, datetime | None]]
+Answers = dict[str, Answered]
+"""Results of the steps for the queries and their measurements, by step key, for later tasks."""
+LAST_S = 20.0
+"""Seconds within which tasks must end once they are to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +76,6 @@ class Task:
     repeats: tuple[int, ...]  # which of its repeats to measure
     known: Mapping[tuple[str, str], Block]  # earlier measurements, by label and pass
     rounds: Rounds = field(default_factory=dict)  # when the rounds began and ended
-
-
-Answers = dict[str, Answered]
-"""Results of the steps for the queries and their measurements, by step key, for later tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +204,6 @@ def unpacked(held: Any) -> list[Any]:
     ends, passages, scores = held
     parts = zip(np.split(passages, ends[:-1]), np.split(scores, ends[:-1]), strict=True)
     return [Hits(*part) for part in parts]
-
-
-LAST_S = 20.0
-"""Seconds within which tasks must end once they are to stop."""
 
 
 def ray() -> ModuleType:
