@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.workspace.figures.latencies import PASSES, SHARED
+from core.report.page import flat
+from core.views.blocks import Text
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, figures, go, opening, rows
+from tests.pages.test_places import said
 
 SPEED = {"lat": "end-to-end", "gbase": "100", "gin": "50", "gout": "1", "gchunk": "2", "gtok": "500",
          "gprompt": "0", "gans": "100"}  # fmt: skip
@@ -60,3 +64,12 @@ def test_indexes_are_read_from_the_whole_store(open_page: OpenPage, demo_store: 
     app = open_page(demo_store, "latency/indexes")
     assert_sound(app)
     assert answer(app).startswith("No index measured by itself")
+
+
+def test_how_passes_count_is_said_on_this_page_alone(open_page: OpenPage, demo_store: Path):
+    how = f"{PASSES} {SHARED}"
+    assert how in everything(open_page(demo_store, "latency", ws="python-docs"))
+    decided = " ".join(block.words for block in flat(said(demo_store, "decision", "python-docs").blocks)
+                       if isinstance(block, Text))  # fmt: skip
+    assert "Timed on" in decided
+    assert PASSES not in decided

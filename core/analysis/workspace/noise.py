@@ -273,12 +273,18 @@ def as_written(row: Mapping[str, Any]) -> str:
     return f"{score(row['noisy'])}{interval(row['noisy_low'], row['noisy_high'])}"
 
 
-def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: Quality) -> str:
+def noise_effect(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: Quality) -> str:
     """Describe the effect of another judge's grades on the choice."""
     said = f"The doubts of {noisy.golden_set_id} are simulated in the percentages"
     if decision.chosen is not None:
         held = noisy_rows(table.slice(decision.chosen, 1), noisy).row(0, named=True)
         said += f"; {quality.name} with them is {as_written(held)}"
+    return f"{said}."
+
+
+def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: Quality) -> str:
+    """Describe the effect of another judge's grades on the choice, and what it was estimated from."""
     both = count(noisy.passages, "passage")
     doubt = "" if noisy.fair else "; these may not be typical"
-    return f"{said}. Estimated from {both} that two judges graded{doubt}."
+    said = noise_effect(table, decision, noisy, quality)
+    return f"{said} Estimated from {both} that two judges graded{doubt}."

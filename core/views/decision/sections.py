@@ -10,9 +10,10 @@ import polars as pl
 from core.analysis.cache import cached
 from core.analysis.identical import identical, kept, merged
 from core.analysis.moves.switching import stay_or_move
+from core.analysis.workspace.comparable import environment
 from core.analysis.workspace.figures.beside import ENDS
-from core.analysis.workspace.figures.latencies import assumed, how_timed, jitter_words
-from core.analysis.workspace.noise import noise_words
+from core.analysis.workspace.figures.latencies import assumed, jitter_words
+from core.analysis.workspace.noise import noise_effect
 from core.analysis.workspace.sure import drawn
 from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, COST, HARM, LATENCY
@@ -121,7 +122,7 @@ def choice(view: View) -> Blocks:
     doubts = caveats(view.table, view.decision, view)
     given_by = provenance(view.snapshot, view.scope)
     notes = [row[note] for row in named for note in ("latency_note", "cost_note")]
-    notes = [note for note in (*notes, how_timed(view.table, view.quality.k), given_by) if note]
+    notes = [note for note in (*notes, environment(view.table), given_by) if note]
     if said := assumed(view.table, view.decision, view.constraints):
         notes.append(said)
     sentences = [words.sure_words(view), *doubts.values()]
@@ -177,7 +178,7 @@ def ship_it(view: View) -> Blocks:
 def noise_said(view: View) -> str:
     """Say that another judge's grades are in the confidence, or return "" if none are."""
     noise = drawn(view, view.noise)
-    return "" if noise is None else noise_words(view.table, view.decision, noise, view.quality)
+    return "" if noise is None else noise_effect(view.table, view.decision, noise, view.quality)
 
 
 def alternatives(view: View) -> Blocks:

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.depth import latency_by_depth
-from core.analysis.workspace.figures.latencies import PASSES, floors_of, modelled_ms
+from core.analysis.workspace.figures.latencies import PASSES, SHARED, floors_of, modelled_ms
 from core.analysis.workspace.scope import Latency
 from core.analysis.workspace.telling import seldom, timed_reader
 from core.analysis.workspace.view import View
@@ -27,7 +27,7 @@ from core.views.legend import colours_of, shown_first
 
 SHAPES = "ECDF: share of the queries answered within so many ms. box: quartiles, whiskers, outliers."
 MEDIANS = "Medians of the stages over queries; they need not add up to the median of the whole."
-REPEATS = f"{PASSES} Grey: jitter around the first stack's median."
+REPEATS = f"{PASSES} {SHARED} Grey: jitter around the first stack's median."
 FLOOR = "time of asking"
 STAGES: Mapping[str, str] = {
     "embed": "Embedding the query",

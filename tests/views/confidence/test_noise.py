@@ -10,6 +10,7 @@ from core.analysis.workspace.noise import (
     auditor,
     auditors,
     noise,
+    noise_effect,
     noise_words,
     noisy_rows,
     refusal,
@@ -123,6 +124,9 @@ def test_the_record_says_whose_grades_are_drawn(case, noisy, off, on):
     assert words.startswith(f"The doubts of {SECOND} are simulated in the percentages; RA-nWG@10 with them ")
     assert f" is {chosen['noisy']:.3f} [{chosen['noisy_low']:.3f}, " in words
     assert "Estimated from 240 passages that two judges graded" in words
+    effect = noise_effect(on.table, on.decision, on.noise, AT_10)
+    assert words.startswith(effect)
+    assert "Estimated" not in effect, "page Decision says the effect, Confidence its source too"
 
 
 def test_judge_noise_never_narrows_an_interval(on):
