@@ -318,6 +318,7 @@ def conditioned(
     table: pl.DataFrame,
     targets_ms: Sequence[float],
     constraints: Constraints,
+    rule: Rule = "quality",
     *,
     paired: Paired | None = None,
 ) -> list[Conditioned]:
@@ -330,6 +331,7 @@ def conditioned(
         table: As for `core.decide.rules.decide`.
         targets_ms: Latency targets; ms.
         constraints: Budget, floor and jitter band; its own SLA is ignored.
+        rule: As for `core.decide.rules.decide`.
 
     Returns:
         One result per target, in the given order.
@@ -337,7 +339,7 @@ def conditioned(
     cost, quality = (floats(table, name) for name in ("cost", "quality"))
     results = []
     for sla_ms in targets_ms:
-        decision = decide(table, replace(constraints, sla_ms=sla_ms), paired=paired)
+        decision = decide(table, replace(constraints, sla_ms=sla_ms), rule, paired=paired)
         within = np.where(decision.feasible, decision.quality.merit(quality), np.nan)
         results.append(Conditioned(sla_ms, decision, frontier_2d(cost, within)))
     return results

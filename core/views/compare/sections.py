@@ -20,6 +20,7 @@ from core.analysis.workspace.resolve import taken
 from core.analysis.workspace.view import View
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, cost_axis
 from core.errors import InputError
+from core.number_format import ASSUMED_DIGITS
 from core.stats.intervals import Method
 from core.stats.significance import CORRECTIONS, TESTS, TOLERANCE, Correction, Setup
 from core.views import columns as cols
@@ -216,9 +217,10 @@ def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, s
 
 
 def cost_of(view: View, gaps: pl.DataFrame) -> Axis:
-    """Return the cost axis in the page's unit, with enough digits to distinguish the compared values."""
-    told = gaps.filter(axis=COST.key).select(pl.col("value", "value_against").cast(pl.Float64))
-    said = cost_unit(view.table).beside(*told["value"], *told["value_against"])
+    """Return the cost axis in the page's unit, with digits that distinguish the compared values, if known."""
+    told, said = gaps.filter(axis=COST.key), cost_unit(view.table)
+    if said.digits > ASSUMED_DIGITS:
+        said = said.beside(*told["value"].cast(pl.Float64), *told["value_against"].cast(pl.Float64))
     return cost_axis(said, per_correct=view.constraints.per_correct)
 
 

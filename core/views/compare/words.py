@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -90,7 +92,19 @@ def _beside(row: Row, axis: Axis) -> str:
         return ""
     if row["verdict"] in (SAME, *UNDECIDED):
         return same
-    return f"{axis.written(abs(row['difference']))} {better if row['difference'] < 0 else worse}"
+    return f"{_told(row, axis)(abs(row['difference']))} {better if row['difference'] < 0 else worse}"
+
+
+def _told(row: Row, axis: Axis) -> Callable[[float | None], str]:
+    """Return what writes a difference to the last digit of the numbers that it is of, and no finer."""
+    of = max((abs(row[name]) for name in ("value", "value_against") if row[name] is not None), default=0.0)
+    shown = re.search(r"[\d,]+(\.\d+)?", axis.written(of))
+    number = float(shown[0].replace(",", "")) if shown else 0.0
+    if shown is None or not of or not number:
+        return axis.written
+    unit: float = 10.0 ** round(math.log10(number / of))  # seconds of ms, or a million of a thousand queries
+    places = len(shown[1] or ".") - 1
+    return lambda value: axis.written(None if value is None else round(value * unit, places) / unit)
 
 
 def shown(axis: Axis, row: Row, paid: str) -> tuple[str, str]:
@@ -112,7 +126,7 @@ def apart(row: Row, axis: Axis) -> tuple[str, str]:
         return text.UNKNOWN, row["note"] or ""
     n = None if row["n"] is None else text.sample(row)
     p = None if row["p_adjusted"] is None else p_value(row["p_adjusted"])
-    return gap(row, axis.written), " · ".join(filter(None, (row["verdict"], n, p, row["note"])))
+    return gap(row, _told(row, axis)), " · ".join(filter(None, (row["verdict"], n, p, row["note"])))
 
 
 def in_units(row: Row, cost: Axis = COST) -> dict[str, str]:
@@ -120,7 +134,7 @@ def in_units(row: Row, cost: Axis = COST) -> dict[str, str]:
     axis = next(axis for axis in (QUALITY, LATENCY, cost) if axis.key == row["axis"])
     values = {name: axis.written(row[name]) for name in ("value", "value_against")}
     apart = {name: row[name] for name in ("difference", "low", "high") if row[name] is not None}
-    return values | {name: text.signed(value, axis.written) for name, value in apart.items()}
+    return values | {name: text.signed(value, _told(row, axis)) for name, value in apart.items()}
 
 
 def gap(row: Row, written: Callable[[float], str] = text.score, *, sign: bool = True) -> str:

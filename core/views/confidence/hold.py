@@ -17,6 +17,7 @@ from core.decide.joint import JointSample, chances
 from core.decide.near import Turn
 from core.decide.pareto import frontier, knee
 from core.decide.rules import Constraints, Decision, Rule
+from core.number_format import UNIT
 from core.stats.intervals import RESAMPLES, SEED
 from core.views import text
 
@@ -151,8 +152,13 @@ def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -
     return (
         rows.join(statuses, on="run_id", how="left", maintain_order="left")
         .sort(order, descending=falling, nulls_last=True, maintain_order=True)
-        .select("run_id", "name", "status", *CHANCES, *_NUMBERS, "unknown")
+        .select("run_id", "name", "status", *CHANCES, *_NUMBERS, "unknown", *_units(table))
     )
+
+
+def _units(table: pl.DataFrame) -> list[str]:
+    """Return the columns that say how costs are written, if the table has them."""
+    return [name for name in UNIT if name in table.columns]
 
 
 def tie_rows(view: View, decision: Decision) -> pl.DataFrame:
@@ -183,6 +189,7 @@ def tie_rows(view: View, decision: Decision) -> pl.DataFrame:
     latency = table["latency_ms"][best]
     return table[rows].select(
         *("run_id", "name", *_NUMBERS),
+        *_units(table),
         (pl.col("latency_ms") - latency).cast(pl.Float64).alias("gap_ms"),
         *(pl.Series(name, values).fill_nan(None) for name, values in differences.items()),
         pl.Series("row", rows, dtype=pl.Int64),

@@ -381,10 +381,13 @@ def ticking(ticked: int) -> str:
 
 
 def _nearest(table: pl.DataFrame, decision: Decision) -> str:
-    """Name the constraint missed by the least, as a hint at what to relax."""
+    """Name the stacks that break the fewest limits, by the least of each, as a hint at what to relax."""
     missed = decision.excluded().filter(pl.col("by").is_not_null())
     if missed.is_empty():
         return "Every stack has an unknown value that the limits need."
+    broken = (decision.over > 0).sum(axis=1) + decision.unknown.sum(axis=1)
+    broken = broken[missed["row"].to_numpy()]
+    missed = missed.filter(pl.Series(broken == broken.min()))
     nearest = missed.sort("by").unique("constraint", keep="first", maintain_order=True)
     named = [f"{table['name'][row]}, {reason}" for row, reason in nearest.select("row", "reason").iter_rows()]
     return f"Nearest: {'; '.join(named)}."

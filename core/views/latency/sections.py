@@ -216,9 +216,9 @@ def answer(row: Mapping[str, Any], stages: pl.DataFrame) -> str:
     Takes a row of `percentile_table`, and `path_stages`.
     """
     own = stages.filter(pl.col("name") == row["name"]).sort("p50", descending=True)
-    if own.height < 2 or not own["p50"].sum():
+    if own.height < 2 or not row["p50"] or row["p50"] < own["p50"][0]:
         return f"{row['name']} answers half of its queries within {text.ms(row['p50'])}."
-    longest, whole = own["p50"][0], own["p50"].sum()
+    longest, whole = own["p50"][0], row["p50"]
     share = f"{text.percent(longest / whole)} of a query's time, {text.ms(longest)}"
     stage = STAGES.get(own["stage"][0], f"Stage {own['stage'][0]}")
     return f"{stage} takes {share} (p50, {text.sample(own['n'][0])})."

@@ -30,7 +30,7 @@ from core.views.what_if.simulator import AXES, WAYS, Simulation
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
 from core.views.what_if.words import WORTH
 from core.views.within import with_limits
-from core.views.words.advice import second_row
+from core.views.words.advice import ROLES, second_row
 from core.views.words.trade import trade
 
 OWN = "scen"  # The setting with custom scenarios
@@ -65,7 +65,7 @@ LEADERS = cols.Rows(
 TARGETS = cols.Rows(
     "targets",
     "sla_ms",
-    cols.text("chosen", width=270),
+    cols.text("chosen", ROLES[0], width=270),
     "quality latency_ms cost feasible",
     more="quality_low quality_high n frontier runner_up",
 )
@@ -137,7 +137,7 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
         targets = read_targets(line, view.table, view.constraints)
     except ClqError as error:
         yield Text(str(error), "warning")
-    by_target = conditioned(view.table, targets, view.constraints, paired=view.paired)
+    by_target = conditioned(view.table, targets, view.constraints, view.rule, paired=view.paired)
     rows = target_rows(view.table, by_target)
     sentence, real = words.target_words(rows, view.quality, partial(gap, view))
     thin = thinning(view.table)

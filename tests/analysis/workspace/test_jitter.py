@@ -103,7 +103,7 @@ def test_where_the_band_comes_from_is_said(store):
         (
             Constraints(),
             "(measured: 95th percentile of 7 differences of the p50 "
-            "between passes of the same questions, 3 stacks of the collection)",
+            "between passes of the same questions, 3 timed runs of the collection)",
         ),
     ):
         decision = decide(table.filter(pl.col("run_id").is_in(["here", "also", "answers"])), limits)

@@ -15,7 +15,7 @@ from core.analysis import sides as compare_pair
 from core.analysis.per_query import query_table
 from core.analysis.sides import SAME, sides
 from core.analysis.workspace.scope import Latency, Quality, Scope
-from core.decide.axes import cost_axis
+from core.decide.axes import LATENCY, Axis, cost_axis
 from core.number_format import CostUnit
 from core.stats.significance import Setup
 from core.store import Snapshot
@@ -347,12 +347,30 @@ def test_numbers_of_several_axes_are_written_in_their_units():
     row = {"value": 3.88e-6, "value_against": None, "difference": -1.2e-7, "low": None, "high": None}
     millions = cost_axis(CostUnit(million=True), per_correct=False)
     assert words.in_units({"axis": "cost", **row}, millions) == {
-        "value": "$0.0039 / 1M", "value_against": "unknown", "difference": "−$0.00012 / 1M"
+        "value": "$0.0039 / 1M", "value_against": "unknown", "difference": "−$0.0001 / 1M"
     }  # fmt: skip
     row = {"value": 0.5246, "value_against": 0.5259, "difference": -0.0013, "low": -0.007, "high": 0.003}
     assert list(words.in_units({"axis": "quality", **row}).values()) == [
         "0.525", "0.526", "−0.001", "−0.007", "+0.003"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("axis", "value", "other", "said"),
+    [
+        (LATENCY, 3.7449, 3.7438, "0.00 ms"),
+        (LATENCY, 275.7, 3.75, "+272 ms"),
+        (LATENCY, 2930.4, 2924.0, "+10.0 ms"),
+        (LATENCY, 0.0048, 0.0031, "+0.0017 ms"),
+        (cost_axis(CostUnit(million=True), per_correct=False), 5.49e-5, 5.488e-5, "$0.00 / 1M"),
+        (cost_axis(CostUnit(), per_correct=False), 2.5, 1.25, "+$1.25 / 1k"),
+    ],
+)
+def test_a_difference_is_written_no_finer_than_its_numbers(axis: Axis, value: float, other: float, said: str):
+    row = {"axis": axis.key, "value": value, "value_against": other, "difference": value - other}
+    row |= dict.fromkeys(("low", "high", "verdict", "n", "p_adjusted", "note"))
+    assert words.apart(row, axis)[0] == said
+    assert words.in_units(row, axis)["difference"] == said
 
 
 @pytest.mark.parametrize(

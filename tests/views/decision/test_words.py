@@ -75,6 +75,12 @@ def test_nothing_left_names_the_nearest_miss_of_every_limit():
     found = said(Constraints(sla_ms=50, min_quality=0.9))
     assert found.sentence == "No stack within 50.0 ms (p50) above a quality of 0.90 is left."
     assert found.reason == "Nearest: fast, 50 ms over the SLA and 0.200 under the quality floor."
+
+
+def test_what_breaks_one_limit_is_nearer_than_what_breaks_two():
+    table = stacks(name=["both", "slow"], quality=[0.89, 0.95], latency_ms=[51.0, 400.0])
+    found = answer(asking(table, Constraints(sla_ms=50.0, min_quality=0.9)))
+    assert found.reason == "Nearest: slow, 350 ms over the SLA."
     assert "$0.40 / 1k over the budget" in said(Constraints(budget=0.1)).reason
     assert said(Constraints(min_quality=0.9)).reason.endswith(", 0.100 under the quality floor.")
 

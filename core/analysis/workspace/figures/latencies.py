@@ -362,7 +362,7 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Ids
     band, stacks = jitter(differences["ms"]), differences["run_id"].n_unique()
     words = (
         f"measured: 95th percentile of {count(differences.height, 'difference')} of the {latency.percentile} "
-        f"between passes of the same questions, {count(stacks, 'stack')} of the collection"
+        f"between passes of the same questions, {count(stacks, 'timed run')} of the collection"
     )
     measured = pl.col("run_id").is_in(differences["run_id"].unique().to_list())
     return runs.select(
