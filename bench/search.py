@@ -38,7 +38,7 @@ from core.paths import ROOT
 from core.pipeline.evaluate.budget import Budget, Receipts
 from core.pipeline.evaluate.build import Artifacts, Builder, Models
 from core.pipeline.search.asking import Course, Grades
-from core.pipeline.search.propose import Space, Trial, propose
+from core.pipeline.search.propose import Space, StackTrial, propose
 from core.pipeline.search.race import Race, search
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.fields import Search
@@ -183,7 +183,7 @@ def whole(grid: Grid, seed: int, sampler: str, most: int) -> Steps:
     if sampler != "random":
         del rows[10:]
         while len(rows) < most and volume(points[rows]) < volume(points) - 1e-12:
-            known = [Trial(row, tuple(map(float, points[row]))) for row in rows]
+            known = [StackTrial(row, tuple(map(float, points[row]))) for row in rows]
             rows += propose(grid.space, known, 10, maximised=(False,) * 3, sampler=sampler, seed=seed)
     return [(queries * count, rows[:count]) for count in range(1, len(rows) + 1)]
 

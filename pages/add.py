@@ -13,7 +13,7 @@ from core.views.pages import PAGES
 from core.views.text import count, plain
 from core.work.imports import imports, words
 from core.work.imports import imports as known
-from core.work.imports.imports import Plan
+from core.work.imports.imports import ImportPlan
 
 PAGE = PAGES["add"]
 
@@ -39,7 +39,7 @@ def results() -> None:
         chosen = target.as_decided(chosen, decided)
         wrong = files.problems(files.looked(items, chosen), places, chosen.skip)
     workspace = target.open_workspace(chosen)
-    plan = Plan() if wrong or files.large(items) else read(items, chosen, decided, workspace)
+    plan = ImportPlan() if wrong or files.large(items) else read(items, chosen, decided, workspace)
     with where:
         target.goes_into(plan, chosen, decided)
     with bar:
@@ -66,7 +66,7 @@ def results() -> None:
             large.bar(plan.made, decided.names, "take" if decided.take else "refuse", waiting)
 
 
-def read(items: list[Offered], chosen: Options, decided: target.Decided, workspace: str | None) -> Plan:
+def read(items: list[Offered], chosen: Options, decided: target.Decided, workspace: str | None) -> ImportPlan:
     """Read the content of the files, once per set of files and decisions."""
     key = files.fingerprint(items, chosen, sorted(decided.strips.items()), workspace, decided.by)
     return _read(key, items, chosen, decided.strips, workspace, decided.by)
@@ -80,7 +80,7 @@ def _read(
     _strips: imports.Apart,
     _ws: str | None,
     _by: Match,
-) -> Plan:
+) -> ImportPlan:
     del key
     return imports.plan(_items, _chosen, cache.snapshot(None), workspace=_ws, apart=_strips, by=_by)
 

@@ -10,7 +10,7 @@ from core.ui.draw import draw
 from core.ui.pick import ASKED
 from core.ui.view import current_frame, find_view
 from core.views.cost.sections import (
-    Form,
+    CalculatorForm,
     Priced,
     ask_start,
     bill_of,
@@ -32,7 +32,7 @@ CORPUS = (("passages", "tokens_per_passage"), ("spread_queries", "dim"), ("index
 PASSAGES = declared(CostInputs)["passages"].choice.key
 
 
-def ask_columns(form: Form, columns: tuple[tuple[str, ...], ...]) -> None:
+def ask_columns(form: CalculatorForm, columns: tuple[tuple[str, ...], ...]) -> None:
     """Ask for inputs in columns."""
     for place, names in zip(st.columns(len(columns)), columns, strict=True):
         with place:
@@ -49,7 +49,7 @@ with top[0]:
     if view is not None:
         run_id = ask_start(view, visitor)
         start = started(view, run_id) if run_id else None
-form = Form(visitor, start, books.values())
+form = CalculatorForm(visitor, start, books.values())
 with top[1]:
     visitor.next_row()
     form.ask("queries_per_month")

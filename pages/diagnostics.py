@@ -27,7 +27,7 @@ def measuring(view: View) -> None:
 
 def _new(snapshot: Snapshot) -> None:
     first, second = st.columns([3, 2, 2]), st.columns([3, 1, 1, 2])
-    filled = form.Form(
+    filled = form.NamesForm(
         embedders=first[0].multiselect(
             "Embedders", embedders(), ["wordllama"], accept_new_options=True, key="names_embedders"
         ),

@@ -29,7 +29,7 @@ from core.views.what_if.moving import CANDIDATE
 from core.work.paid import line_rows
 from core.work.sweep import form as asked
 from core.work.sweep import words as plan_words
-from core.work.sweep.form import AXES, LEVELS, Form, Ran
+from core.work.sweep.form import AXES, LEVELS, Ran, SweepForm
 from core.work.sweep.kind import EVALUATION
 from core.work.sweep.words import (
     dollars,
@@ -40,7 +40,7 @@ from core.work.sweep.words import (
     stack_rows,
     time_and_memory,
 )
-from core.work.work import Known
+from core.work.work import StartedWork
 
 SCALE = cols.Rows(
     "at_scale",
@@ -72,7 +72,7 @@ OF_DOCUMENTS = "those of the documents"
 Places = dict[str, DeltaGenerator]
 
 
-def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
+def fill_in(start: str, begun: SweepForm) -> tuple[SweepForm, str, Places]:
     """Draw the form.
 
     Returns:
@@ -193,7 +193,7 @@ def plan_of(snapshot: Snapshot, text: str) -> Plan:
     return EVALUATION.plan(job, problems)
 
 
-def point_out(problems: Sequence[Problem], form: Form | None, places: Places) -> None:
+def point_out(problems: Sequence[Problem], form: SweepForm | None, places: Places) -> None:
     """Draw all errors at once, each beside its field if it has one."""
     fields, others = asked.by_field(problems, form) if form else ({}, problems)
     for key, some in fields.items():
@@ -225,7 +225,7 @@ def tables(planned: Plan) -> None:
     show.table(stacks, PLANNED)
 
 
-def finish(one: Known, bar: DeltaGenerator) -> None:
+def finish(one: StartedWork, bar: DeltaGenerator) -> None:
     """Draw the link to the workspace that an evaluation fills."""
     here = one.status.collection_id in cache.workspaces(cache.snapshot(None))
     if (
@@ -236,7 +236,7 @@ def finish(one: Known, bar: DeltaGenerator) -> None:
         go("decision", ws=one.status.collection_id)
 
 
-def searched(one: Known) -> None:
+def searched(one: StartedWork) -> None:
     """Draw the stacks that a search started, and when and by which stack each dropped one was beaten."""
     search = None if one.folder is None else read_json(one.folder.search)
     if search:

@@ -24,7 +24,7 @@ from core.paths import ROOT
 from core.pipeline.sweep import parse, parse_as
 from core.pipeline.sweep.check import check
 from core.pipeline.sweep.expand import expand
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.problems import Severity
 from core.providers.calls import Keys
 from core.views.pages import PAGES as PAGES_OF_THE_DASHBOARD
@@ -237,17 +237,17 @@ def test_the_papers_sweep_takes_three_lines_and_a_key(folder: Path):
     spec = parse(the_spec("paper"), folder=folder)
     assert len(expand(spec)) == 648  # 2 modes · 3 models · 3 dimensions · 3 indexes · 3 rerankers · 4 depths
     assert "648\nstacks" in README.read_text() or "648 stacks" in README.read_text()
-    without = check(spec, known=Known(spec.models, Keys({}, ())))
+    without = check(spec, known=KnownNames(spec.models, Keys({}, ())))
     assert [each.found for each in without if each.severity is not Severity.WARNING] == [
         "The key VOYAGE_API_KEY is not set."
     ]
-    known = Known(spec.models, Keys({"VOYAGE_API_KEY": "key"}, ()))
+    known = KnownNames(spec.models, Keys({"VOYAGE_API_KEY": "key"}, ()))
     assert {each.severity for each in check(spec, known=known)} == {Severity.WARNING}
 
 
 def test_the_local_sweep_takes_no_key(folder: Path):
     spec = parse(the_spec("local"), folder=folder)
-    assert check(spec, known=Known(spec.models, Keys({}, ()))) == []
+    assert check(spec, known=KnownNames(spec.models, Keys({}, ()))) == []
     stacks = expand(spec)
     assert {stack.spec["chunker"]["method"] for stack in stacks} == {"paragraph", "sentence"}
     assert {stack.spec["chunker"]["language"] for stack in stacks if "language" in stack.spec["chunker"]} == {

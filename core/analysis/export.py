@@ -16,7 +16,7 @@ from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.errors import InputError, UnknownNameError
 from core.exporters.mlflow import Tracked
-from core.golden.pool import Kind, Ranked
+from core.golden.pool import Kind, RankedSource
 from core.metrics import Measure
 from core.prices import PriceBook
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack, part_id
@@ -185,7 +185,7 @@ class StoreShelf:
         """Return the acts of judging behind a golden set."""
         return self._snapshot.gradings(golden_set_id)
 
-    def ranked(self, collection_id: str, names: Sequence[str] | None, depth: int) -> list[Ranked]:
+    def ranked(self, collection_id: str, names: Sequence[str] | None, depth: int) -> list[RankedSource]:
         """Return the first ranks of runs on the collection's own passages; all runs if none is named.
 
         Raises:
@@ -201,7 +201,7 @@ class StoreShelf:
             rows = self._snapshot.rankings([row["run_id"]], stage="final").filter(pl.col("rank") <= depth)
             mode = json.loads(row["spec"]).get("mode")
             kind: Kind = mode if mode in ("dense", "sparse") else "hybrid"
-            rankings.append(Ranked(row["label"], kind, rows.select("query_id", "passage_id", "rank")))
+            rankings.append(RankedSource(row["label"], kind, rows.select("query_id", "passage_id", "rank")))
         return rankings
 
 

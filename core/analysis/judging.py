@@ -19,7 +19,7 @@ from core.analysis.workspace.view import View
 from core.decide.beliefs import Beliefs, beliefs
 from core.decide.rules import Constraints, Decision, Rule
 from core.decide.selection import assess
-from core.golden.value import Contest, Floats, Scoring, Worth, contest, overlaid, worth
+from core.golden.value import Floats, Scoring, StackContest, Worth, contest, overlaid, worth
 from core.store import Snapshot
 from core.tables import schema
 
@@ -130,7 +130,7 @@ def waiting(view: View) -> Next | None:
 
 
 @cached()
-def _worth(view: View, run_ids: tuple[str, ...]) -> tuple[Contest, Worth]:
+def _worth(view: View, run_ids: tuple[str, ...]) -> tuple[StackContest, Worth]:
     """Return the possible effects of judging on some stacks: limits move, the candidate stacks stay."""
     field, scoring = _read(view.snapshot, run_ids, view.scope, view.quality)
     return field, worth(field.distinct(), scoring, seed=view.seed)
@@ -206,7 +206,7 @@ def before_and_after(
 
 def _read(
     snapshot: Snapshot, run_ids: tuple[str, ...], scope: Scope, quality: Quality, more: str | None = None
-) -> tuple[Contest, Scoring]:
+) -> tuple[StackContest, Scoring]:
     """Return the contest of some stacks, another golden set's grades on top, and the measure as merit."""
     ids, golden, measure = list(run_ids), scope.golden_set_id, quality.measure
     assert golden is not None  # `contenders` looks  # noqa: S101

@@ -27,7 +27,7 @@ from core.work.names import landing, words
 from core.work.paid import line_rows
 
 if TYPE_CHECKING:
-    from core.diagnostics.names.margins import Question
+    from core.diagnostics.names.margins import NamedQuestion
     from core.pipeline.evaluate.session import Result
     from core.work.names.job import NamesJob, NamesPlan
     from core.work.work import Work
@@ -197,17 +197,17 @@ def in_questions(
 
 
 def _asked_plan(
-    asked: Sequence[Question], wanted: Mapping[tuple[str, int], Mapping[str, JsonMap]], book: PriceBook
+    asked: Sequence[NamedQuestion], wanted: Mapping[tuple[str, int], Mapping[str, JsonMap]], book: PriceBook
 ) -> NamesPlan:
     """Plan the embedding of the questions in all forms, and of the passages."""
     from core.diagnostics.names.margins import texts_of  # noqa: PLC0415
-    from core.pipeline.sweep.known import Known  # noqa: PLC0415
+    from core.pipeline.sweep.known import KnownNames  # noqa: PLC0415
     from core.pipeline.sweep.plan import Line, embedded_lines  # noqa: PLC0415
     from core.providers.base import Purpose  # noqa: PLC0415
     from core.work.names.job import NamesPlan  # noqa: PLC0415
 
     lines: list[Line] = []
-    count, known = 0, Known()
+    count, known = 0, KnownNames()
     for (name, _), ways in wanted.items():
         for purpose, texts in zip((Purpose.QUERY, Purpose.PASSAGE), texts_of(asked, ways), strict=True):
             lines += embedded_lines(("embed questions", name, purpose), sorted(texts), known, book)

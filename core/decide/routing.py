@@ -191,7 +191,7 @@ def _floats(values: ArrayLike) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class RoutingOutcome:
     """Quality, cost and latency of a routing."""
 
     rates: Floats  # [D], share of the queries at each depth
@@ -244,7 +244,7 @@ def oracle(depths: Depths) -> Floats:
     return one_hot(near.argmax(axis=0), depths.count)
 
 
-def outcome(depths: Depths, shares: Floats, *, probed: bool = True) -> Outcome:
+def outcome(depths: Depths, shares: Floats, *, probed: bool = True) -> RoutingOutcome:
     """Compute the cost, latency and score of a routing.
 
     Args:
@@ -269,7 +269,7 @@ def outcome(depths: Depths, shares: Floats, *, probed: bool = True) -> Outcome:
     paid = depths.cost + further * depths.probe_cost
     timed, priced = _known(took, shares), _known(paid, shares)
     reason = p95_reason(depths.queries) if timed else "no latency of every query"
-    return Outcome(
+    return RoutingOutcome(
         rates=shares.mean(axis=1),
         scores=(shares * depths.quality).sum(axis=0),
         p50=percentile(took, shares, 0.5) if timed else None,

@@ -16,7 +16,7 @@ from core.paths import PUBLISHED
 from core.pipeline.evaluate.identity import billed_by, model_identity
 from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
 from core.pipeline.query.perturb import LANGUAGES, perturb_table, perturbed
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.plan import Bill, embedded_lines
 from core.prices import PriceBook
 from core.providers.base import Purpose
@@ -98,7 +98,9 @@ class VectorJob:
 
 def bill(job: VectorJob) -> Bill:
     """Compute what a job will pay for; this sends nothing."""
-    lines = embedded_lines((_EMBED, job.model, Purpose.QUERY), job.every_text(), Known(job.models), job.book)
+    lines = embedded_lines(
+        (_EMBED, job.model, Purpose.QUERY), job.every_text(), KnownNames(job.models), job.book
+    )
     return Bill(lines=tuple(lines), limit=job.budget_usd)
 
 

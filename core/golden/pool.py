@@ -17,7 +17,7 @@ POOL = schema("query_id passage_id rank:int32 rrf:float sources:int32")
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedSource:
     """The ranking of one source."""
 
     label: str  # display name
@@ -25,7 +25,7 @@ class Ranked:
     rows: pl.DataFrame  # query_id, passage_id, rank (from 1)
 
 
-def fused(sources: Sequence[Ranked]) -> pl.DataFrame:
+def fused(sources: Sequence[RankedSource]) -> pl.DataFrame:
     """Fuse rankings; ties are broken by the best dense, then sparse rank, then the passage's id.
 
     Returns:

@@ -36,7 +36,7 @@ _PAIR = ("query_id", "passage_id")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Contest:
+class StackContest:
     """The Top-K of S stacks on Q queries, with the grades of what is judged."""
 
     stacks: tuple[str, ...]  # Their ids
@@ -53,7 +53,7 @@ class Contest:
         _, first, which = np.unique(slots, axis=0, return_index=True, return_inverse=True)
         return np.asarray(first[which.reshape(-1)])
 
-    def distinct(self) -> Contest:
+    def distinct(self) -> StackContest:
         """Drop stacks whose Top-K equals another's on every query: either of them may be the best."""
         rows = np.unique(self.alike())
         stacks = tuple(self.stacks[row] for row in rows)
@@ -91,7 +91,7 @@ class Worth:
     rows: pl.DataFrame
 
 
-def contest(rankings: pl.DataFrame, judged: pl.DataFrame, stacks: tuple[str, ...], k: int) -> Contest:
+def contest(rankings: pl.DataFrame, judged: pl.DataFrame, stacks: tuple[str, ...], k: int) -> StackContest:
     """Arrange the rankings of some stacks and their judgements.
 
     Args:
@@ -115,7 +115,7 @@ def contest(rankings: pl.DataFrame, judged: pl.DataFrame, stacks: tuple[str, ...
     counts = np.zeros((len(queries), GRADES), dtype=np.int32)
     query = judged["query_id"].replace_strict(of_query, return_dtype=pl.Int64).to_numpy()
     np.add.at(counts, (query, judged["grade"].to_numpy().astype(np.intp) - 1), 1)
-    return Contest(stacks, queries, pairs.drop("pair"), grades, slots, counts)
+    return StackContest(stacks, queries, pairs.drop("pair"), grades, slots, counts)
 
 
 def overlaid(judged: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
@@ -127,7 +127,7 @@ def overlaid(judged: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([judged.select(names).join(more, on=_PAIR, how="anti"), more.select(names)])
 
 
-def worth(field: Contest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) -> Worth:
+def worth(field: StackContest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) -> Worth:
     """Rank the unjudged passages by the possible effects of their grades.
 
     Args:
@@ -154,7 +154,9 @@ def worth(field: Contest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) 
     return Worth(best, means.T, _rows(field, open_, shares, chance, saved))
 
 
-def _means(field: Contest, scoring: Scoring, waiting: tuple[Whole, Whole, Whole], drawn: Floats) -> Floats:
+def _means(
+    field: StackContest, scoring: Scoring, waiting: tuple[Whole, Whole, Whole], drawn: Floats
+) -> Floats:
     """Return the means of the stacks in every world with its drawn grades [W, S].
 
     Args:
@@ -190,7 +192,7 @@ def _means(field: Contest, scoring: Scoring, waiting: tuple[Whole, Whole, Whole]
     return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
 
 
-def _rows(field: Contest, open_: Whole, shares: Floats, chance: Floats, saved: Floats) -> pl.DataFrame:
+def _rows(field: StackContest, open_: Whole, shares: Floats, chance: Floats, saved: Floats) -> pl.DataFrame:
     there = field.slots >= 0
     pair, rank = field.slots[there], np.nonzero(there)[2] + 1
     stacks = np.bincount(pair, minlength=field.pairs.height)
@@ -211,7 +213,7 @@ def _rows(field: Contest, open_: Whole, shares: Floats, chance: Floats, saved: F
     )
 
 
-def _shares(field: Contest) -> Floats:
+def _shares(field: StackContest) -> Floats:
     """Estimate each pair's chances of grades [P, 5], from judged pairs at similar ranks of its stacks."""
     stacks, _, k = field.grades.shape
     at = np.searchsorted(BINS, np.arange(1, k + 1))
@@ -229,7 +231,7 @@ def _shares(field: Contest) -> Floats:
     return np.asarray(chances / np.maximum(chances.sum(axis=1, keepdims=True), _TIE))
 
 
-def _gains(field: Contest, scoring: Scoring, base: Floats, open_: Whole, query: Whole) -> Floats:
+def _gains(field: StackContest, scoring: Scoring, base: Floats, open_: Whole, query: Whole) -> Floats:
     """Compute what each grade of each passage adds to its query's value for every stack [n, 5, S]."""
     gains = np.empty((len(open_), GRADES, len(field.stacks)))
     step = max(1, _CELLS // (GRADES * field.grades.shape[0] * field.grades.shape[2]))

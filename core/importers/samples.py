@@ -71,7 +71,7 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class AnsweredSamples:
     """Passages and answers of one stack."""
 
     member: Member  # its file, or the first of several
@@ -93,7 +93,7 @@ class Answered:
     rest: Import = field(default_factory=Import)  # what else its file provides: counts, notes, reports
 
 
-def answered(member: Member, samples: Sequence[Sample]) -> Answered:
+def answered(member: Member, samples: Sequence[Sample]) -> AnsweredSamples:
     """Combine a stack's questions into its passages and answers."""
     rows = [{name: getattr(sample, name) for name in SAMPLE} for sample in samples]
     table = completed(pl.DataFrame(rows, schema=dict(SAMPLE), orient="row"))
@@ -113,7 +113,7 @@ def answered(member: Member, samples: Sequence[Sample]) -> Answered:
             times.join(began, on="query_id", how="left").sort("at", maintain_order=True).drop("at")
         )
     used = collected(_USED, lambda sample: ((*key, amount) for key, amount in sample.used.items()))
-    return Answered(
+    return AnsweredSamples(
         member=member,
         rows=table,
         values=collected(VALUE, lambda sample: sample.values.items()),
@@ -143,7 +143,7 @@ def completed(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.Series("query_id", ids, dtype=pl.String)).with_columns(query_id=numbered)
 
 
-def assemble(parts: Sequence[Answered], options: Options, *, importer: str, source: str) -> Import:
+def assemble(parts: Sequence[AnsweredSamples], options: Options, *, importer: str, source: str) -> Import:
     """Make runs of everything that was offered together, without the measures that are not wanted."""
     parts = [_wanted(part, options.table_as(part.member.name).without) for part in parts]
     stems = Counter(part.member.stem for part in parts)
@@ -168,7 +168,7 @@ def assemble(parts: Sequence[Answered], options: Options, *, importer: str, sour
     return merged(imports)
 
 
-def _in_ranges(part: Answered, options: Options) -> Answered:
+def _in_ranges(part: AnsweredSamples, options: Options) -> AnsweredSamples:
     """Return a part with the measures of its queries as shares; see `core.importers.ranged.in_ranges`."""
     name = part.member.name
     lines = dict(part.rows.select("query_id", "line").iter_rows()) if "line" in part.rows.columns else {}
@@ -185,7 +185,7 @@ def _in_ranges(part: Answered, options: Options) -> Answered:
     return replace(part, values=values, rest=replace(part.rest, notes=notes)) if ways else part
 
 
-def _wanted(part: Answered, without: Collection[str]) -> Answered:
+def _wanted(part: AnsweredSamples, without: Collection[str]) -> AnsweredSamples:
     unwanted = part.values["signal"].is_in(list(without))
     if not unwanted.any():
         return part
@@ -195,7 +195,7 @@ def _wanted(part: Answered, without: Collection[str]) -> Answered:
     return replace(part, values=part.values.filter(~unwanted), rest=rest)
 
 
-def _names(parts: Sequence[Answered]) -> dict[str, str]:
+def _names(parts: Sequence[AnsweredSamples]) -> dict[str, str]:
     """Return text → id for the passages that have both, so that a text alone finds its id."""
     known: dict[str, str] = {}
     for part in parts:
@@ -227,7 +227,7 @@ def _placed(rows: pl.DataFrame, texts: str, ids: str, known: Mapping[str, str]) 
     return pl.DataFrame(places, schema=_PLACE, orient="row")
 
 
-def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, importer: str) -> Import:
+def _run(part: AnsweredSamples, label: str, places: pl.DataFrame, options: Options, importer: str) -> Import:
     name = part.member.name
     run = imported_run(
         options,
@@ -265,7 +265,7 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
     return merged((plain, graded))
 
 
-def _given(part: Answered) -> pl.DataFrame:
+def _given(part: AnsweredSamples) -> pl.DataFrame:
     """Return the answers, each with its reader, depth, tokens and times if known."""
     reader = part.spec.get("generator")
     rows = part.rows.select(
@@ -287,7 +287,10 @@ def _given(part: Answered) -> pl.DataFrame:
 
 
 def _collection(
-    parts: Sequence[Answered], lists: Sequence[pl.DataFrame], sides: Sequence[pl.DataFrame], options: Options
+    parts: Sequence[AnsweredSamples],
+    lists: Sequence[pl.DataFrame],
+    sides: Sequence[pl.DataFrame],
+    options: Options,
 ) -> Import:
     asked = pl.concat([part.rows.select("query_id", "text") for part in parts])
     asked = asked.filter(pl.col("text").fill_null("") != "")  # a query may have only an id

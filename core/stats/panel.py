@@ -23,7 +23,7 @@ _RIGHT = 1.0  # Extra correct items in the prior: without them the classes could
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class JudgePanel:
     """Joint verdict of several judges."""
 
     likely: Floats  # [items, classes], how likely each class is; rows add up to 1
@@ -38,7 +38,7 @@ class Panel:
         return np.asarray(self.likely.argmax(axis=1))
 
 
-def dawid_skene(said: NDArray[np.int64], classes: int, known: NDArray[np.int64] | None = None) -> Panel:
+def dawid_skene(said: NDArray[np.int64], classes: int, known: NDArray[np.int64] | None = None) -> JudgePanel:
     """Weigh judges by their agreement with one another.
 
     Args:
@@ -70,7 +70,7 @@ def dawid_skene(said: NDArray[np.int64], classes: int, known: NDArray[np.int64] 
         likely = np.exp(logs - logs.max(axis=1, keepdims=True))
         likely /= likely.sum(axis=1, keepdims=True)
     told = _information(confusion, sizes)
-    return Panel(likely, confusion, sizes, told / max(told.sum(), 1e-12), done)
+    return JudgePanel(likely, confusion, sizes, told / max(told.sum(), 1e-12), done)
 
 
 def _information(confusion: Floats, sizes: Floats) -> Floats:

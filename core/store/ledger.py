@@ -14,7 +14,7 @@ import polars as pl
 
 from core.errors import InputError, StoreError, UnknownNameError
 from core.records import Batch, GoldenSet, JsonMap, Run, Stack, canonical_json, part_id
-from core.store.parts import Part
+from core.store.parts import PartFile
 from core.store.rules import GROWING
 from core.store.seals import Sealed
 
@@ -177,7 +177,7 @@ class Ledger:
         (collection_id,) = self._cursor.execute(whose, [run_id]).fetchall()[0]
         return self._marked(collection_id)
 
-    def add_parts(self, folder: Path, parts: Sequence[Part]) -> None:
+    def add_parts(self, folder: Path, parts: Sequence[PartFile]) -> None:
         """List newly written parts."""
         numbered = list(enumerate(parts, self._count("SELECT count(*) FROM parts")))
         self._insert(

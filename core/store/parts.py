@@ -120,7 +120,7 @@ def _spread(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartFile:
     """One written file. `keys` maps an owner's id to its rows and distinct queries (None: no such column)."""
 
     table: str
@@ -132,7 +132,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredRows:
     """Ids and rows of the store that a batch is checked against."""
 
     # Ids that rows may belong to, by kind (collection, golden_set, run)
@@ -147,10 +147,10 @@ def write_parts(
     layout: Layout,
     revision: int,
     frames: Mapping[str, Frame],
-    known: Known,
+    known: StoredRows,
     *,
     on_step: Callable[[str], None] = lambda _: None,
-) -> tuple[Path, list[Part]]:
+) -> tuple[Path, list[PartFile]]:
     """Validate frames and write their new rows as one part folder, a file per table and lot.
 
     If an owner already has rows in that table, the new ones must be equal, and are left out.
@@ -183,18 +183,18 @@ def write_parts(
     return layout.parts / name, parts
 
 
-def _codes(cursor: duckdb.DuckDBPyConnection, part: Part, folder: Path) -> list[Part]:
+def _codes(cursor: duckdb.DuckDBPyConnection, part: PartFile, folder: Path) -> list[PartFile]:
     """Write the codes of a part whose rows are joined by passage; they hold no rows of their own."""
     if part.table not in codes.CODED:
         return []
     file = codes.write(folder / part.name, cursor)
     sync(file)
-    return [Part(f"{part.table}.codes", file.name, part.rows, file.stat().st_size, checksum(file), {})]
+    return [PartFile(f"{part.table}.codes", file.name, part.rows, file.stat().st_size, checksum(file), {})]
 
 
 def _write(
-    cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, target: Path, known: Known
-) -> Part | None:
+    cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, target: Path, known: StoredRows
+) -> PartFile | None:
     rule = rules.RULES[table]
     if rule.grows:
         _leave_out(cursor, table, staged, known.held[table])
@@ -221,7 +221,7 @@ def _write(
     )
     sync(target)
     rows = sum(count for count, _ in new.values())
-    return Part(table, target.name, rows, target.stat().st_size, checksum(target), new)
+    return PartFile(table, target.name, rows, target.stat().st_size, checksum(target), new)
 
 
 def _differing(

@@ -18,7 +18,7 @@ from core.store import engine, migrations
 from core.store.engine import ENGINE
 from core.store.layout import Layout, copy_catalogue, entries, remove
 from core.store.ledger import KINDS, Kind, Ledger
-from core.store.parts import Known, folders, write_parts
+from core.store.parts import StoredRows, folders, write_parts
 from core.tables import TABLES
 
 _KEPT_S = 24 * 3600  # How long the trash keeps an entry
@@ -135,7 +135,7 @@ class Writer:
             raise UnknownNameError("table", table, TABLES)
         self._ledger.add_records(batch, replacing)
         if batch.frames:
-            known = Known(
+            known = StoredRows(
                 ids={kind: self._ledger.ids(kind) for kind in KINDS},
                 held=self._ledger.held(batch.frames, self._layout.root),
                 replaced=replacing,

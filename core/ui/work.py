@@ -20,7 +20,7 @@ from core.ui import access, cache, show
 from core.views import columns as cols
 from core.views.text import count, plain
 from core.work import paid
-from core.work.work import Known, Work
+from core.work.work import StartedWork, Work
 
 LINES = cols.Rows(
     "plan",
@@ -38,11 +38,11 @@ _SLOW_S, _LATEST = 5.0, 5  # seconds above which a plan waits for a request; max
 P = TypeVar("P")
 B = TypeVar("B", bound=Bill)
 AnyWork = Work[Any, Any, Any]
-Finish = Callable[[Known, DeltaGenerator], None]
-Inside = Callable[[Known], None]
+Finish = Callable[[StartedWork, DeltaGenerator], None]
+Inside = Callable[[StartedWork], None]
 
 
-def known(work: AnyWork) -> list[Known]:
+def known(work: AnyWork) -> list[StartedWork]:
     """Return all started work of a kind, newest first."""
     return work.known(cache.store().path)
 
@@ -236,7 +236,9 @@ def earlier(
             show.table(rows, cols.Rows(f"{work.noun}s", *map(_column, rows)))
 
 
-def _how_it_ended(work: AnyWork, one: Known, *, may_start: bool, finish: Finish, inside: Inside) -> None:
+def _how_it_ended(
+    work: AnyWork, one: StartedWork, *, may_start: bool, finish: Finish, inside: Inside
+) -> None:
     """Draw a job that isn't running, with its actions."""
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         st.markdown(f"**{plain(one.status.name)}** · {plain(work.ended(one.status))}", width="stretch")
@@ -245,7 +247,9 @@ def _how_it_ended(work: AnyWork, one: Known, *, may_start: bool, finish: Finish,
     inside(one)
 
 
-def _actions(work: AnyWork, one: Known, bar: DeltaGenerator, *, may_start: bool, finish: Finish) -> None:
+def _actions(
+    work: AnyWork, one: StartedWork, bar: DeltaGenerator, *, may_start: bool, finish: Finish
+) -> None:
     """Draw the buttons that cancel and resume, and the link to the result."""
     press = partial(bar.button, disabled=not may_start)
     if str(one.status.state) == paid.RUNNING:

@@ -226,7 +226,7 @@ def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None, today: str
         ("retrieval headroom", "retrieval", theme.NEUTRAL, "."),
     )
     parts = [
-        theme.Part(title, shown[column].to_list(), colour, pattern,
+        theme.BarPart(title, shown[column].to_list(), colour, pattern,
                    [f"{name}: {title} {value:.3f}, %PROC {text.percent(share)}"
                     for name, value, share in shown.select("name", column, "pct_proc").iter_rows()])
         for title, column, colour, pattern in looks

@@ -190,7 +190,7 @@ def steps(colours: Sequence[str]) -> list[tuple[float, str]]:
 
 
 @dataclass(frozen=True)
-class Part:
+class BarPart:
     """One part of every bar of `stacked`."""
 
     title: str  # its name in the legend
@@ -201,7 +201,7 @@ class Part:
 
 
 def stacked(
-    names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str | None, today: str | None = None
+    names: Sequence[str], parts: Sequence[BarPart], *, x: str, chosen: str | None, today: str | None = None
 ) -> go.Figure:
     """Draw a bar per stack, made of parts; the chosen one is framed, the one of today has its mark."""
     traces = [

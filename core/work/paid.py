@@ -102,9 +102,9 @@ def as_json(plan: GoldenPlan | ReaderPlan) -> dict[str, Any]:
 
 def embedders() -> list[str]:
     """Return the names of known embedders, the one without requirements first."""
-    from core.pipeline.sweep.known import Known  # noqa: PLC0415 - with the engines, a second
+    from core.pipeline.sweep.known import KnownNames  # noqa: PLC0415 - with the engines, a second
 
-    return sorted(Known().names["embedder"], key=lambda name: (name != "wordllama", name))
+    return sorted(KnownNames().names["embedder"], key=lambda name: (name != "wordllama", name))
 
 
 def resumable(status: Status) -> bool:

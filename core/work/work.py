@@ -37,7 +37,7 @@ _LAUNCHED = "launched"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StartedWork:
     """Work that was started, from here or elsewhere."""
 
     name: str  # Name of its folder; for a process that has none yet, of its launch
@@ -113,7 +113,7 @@ class Work(Generic[J, P, R]):
         write_json(launch / "spec.json", spec)
         self._start(launch, spec["name"], store, (*self.begins, *options, str(launch / "spec.json")))
 
-    def resume(self, one: Known, store: Path) -> None:
+    def resume(self, one: StartedWork, store: Path) -> None:
         """Resume stopped work where it ran."""
         launch = jobs.new_folder(self.work_of(store) / _LAUNCHED)
         where = ("--on", one.status.on) if one.status.on else ()
@@ -123,7 +123,7 @@ class Work(Generic[J, P, R]):
         whole = store.absolute()
         jobs.begin(launch, name, ["--store", str(whole), *command], arguments=[whole.name])
 
-    def known(self, store: Path) -> list[Known]:
+    def known(self, store: Path) -> list[StartedWork]:
         """Return all started for a store, newest first; a process without a folder is starting, or failed.
 
         Another store in the same folder has its own. Work of an earlier release, which noted no store, counts
@@ -131,13 +131,13 @@ class Work(Generic[J, P, R]):
         """
         work, name = self.work_of(store), store.absolute().name
         begun = [
-            Known(folder.path.name, status, folder)
+            StartedWork(folder.path.name, status, folder)
             for folder in folders(work)
             if (status := folder.status()) is not None
         ]
         pids = {one.status.pid for one in begun}
         early = [
-            Known(job.folder.name, _early(job_status), None)
+            StartedWork(job.folder.name, _early(job_status), None)
             for job in jobs.jobs(work / _LAUNCHED)
             if job.arguments in ((), (name,))
             if job.pid not in pids and (job_status := job.status()).state is not State.KILLED

@@ -12,7 +12,7 @@ from core.pipeline.evaluate.folder import Folder, Status
 from core.pipeline.sweep import load
 from core.pipeline.sweep.fields import Reader
 from core.ui import work
-from core.work.work import Known, Work
+from core.work.work import StartedWork, Work
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
 
@@ -262,7 +262,7 @@ def test_what_a_search_dropped_stands_beside_it(
     folder = Folder(tmp_path)
     write_json(folder.search, {**counted, "entries": [dropped, through]})
     status = Status(state=State(state), name="searched", runs_total=9)
-    monkeypatch.setattr(Work, "known", lambda *_: [Known("searched-1", status, folder)])
+    monkeypatch.setattr(Work, "known", lambda *_: [StartedWork("searched-1", status, folder)])
     app = open_page(demo_store, "run", ws="python-docs")
     assert_sound(app)
     (fold,) = [each for each in app.expander if each.label.startswith("The search")]
@@ -277,7 +277,7 @@ def test_every_evaluation_is_listed_with_how_it_ended(
     open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     status = Status(state=State.FINISHED, name="local", runs_done=9, runs_total=9)
-    known = [Known(f"local-{number}", status, Folder(tmp_path)) for number in range(7)]
+    known = [StartedWork(f"local-{number}", status, Folder(tmp_path)) for number in range(7)]
     monkeypatch.setattr(Work, "known", lambda *_: known)
     app = open_page(demo_store, "run", ws="python-docs")
     assert_sound(app)
@@ -294,7 +294,7 @@ def test_a_press_counts_in_the_moment_that_an_evaluation_ends(
 ):
     runs = {"collection_id": "python-docs", "runs_done": 9, "runs_total": 9, "name": "local"}
     status = [Status(state=State.RUNNING, **runs)]
-    monkeypatch.setattr(Work, "known", lambda *_: [Known("local-1", status[0], Folder(tmp_path))])
+    monkeypatch.setattr(Work, "known", lambda *_: [StartedWork("local-1", status[0], Folder(tmp_path))])
     app = open_page(demo_store, "run", ws="python-docs")
     status[0] = Status(state=State.FINISHED, **runs)
     app.button(key="show_local-1").click().run()
@@ -306,7 +306,7 @@ def test_a_result_is_shown_in_the_workspace_that_it_filled(
     open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     runs = {"collection_id": "python-docs", "runs_done": 9, "runs_total": 9, "name": "local"}
-    known = [Known("local-1", Status(state=State.FINISHED, **runs), Folder(tmp_path))]
+    known = [StartedWork("local-1", Status(state=State.FINISHED, **runs), Folder(tmp_path))]
     monkeypatch.setattr(Work, "known", lambda *_: known)
     app = open_page(demo_store, "decision", ws="clq-paper", sla_ms="600", budget="2.5per1k", k="10")
     app.switch_page("pages/run.py").run()

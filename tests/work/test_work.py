@@ -12,7 +12,7 @@ from core.pipeline.evaluate import State
 from core.pipeline.evaluate.folder import Folder, Status
 from core.store import Store
 from core.work.sweep.kind import EVALUATION
-from core.work.work import Known
+from core.work.work import StartedWork
 from tests.stores import Lab
 
 SPEC = """
@@ -31,7 +31,7 @@ repeats = 1
 PATIENCE_S = 120
 
 
-def wait(store: Path, *states: State) -> Known:
+def wait(store: Path, *states: State) -> StartedWork:
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         found = EVALUATION.known(store)
@@ -80,7 +80,7 @@ def test_it_goes_on_where_it_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     begun: list[tuple[str, ...]] = []
     monkeypatch.setattr("core.jobs.begin", lambda _folder, _name, command, **_: begun.append(tuple(command)))
     stopped = Status(name="swept", state=State.CANCELLED, on=on)
-    EVALUATION.resume(Known("swept-1", stopped, None), tmp_path / "store")
+    EVALUATION.resume(StartedWork("swept-1", stopped, None), tmp_path / "store")
     assert begun[0][-len(("resume", "swept-1", *options)) :] == ("resume", "swept-1", *options)
 
 

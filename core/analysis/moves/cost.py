@@ -33,7 +33,7 @@ _S_PER_H, _GIB = 3600, 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class MoveWork:
     """One line of what a move takes besides money."""
 
     name: str  # embedding, building, or disk of both indexes
@@ -130,7 +130,7 @@ class Ground:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class AskedMove:
     """A move under consideration."""
 
     ground: Ground
@@ -169,7 +169,7 @@ def config_of(model: str) -> ModelConfig | None:
     return None
 
 
-def items_of(asked: Asked) -> Iterator[Item]:
+def items_of(asked: AskedMove) -> Iterator[Item]:
     """List the one-time costs of a move; a stack that replaces itself costs nothing."""
     if asked.to["run_id"] == asked.now["run_id"]:
         return
@@ -190,27 +190,29 @@ def items_of(asked: Asked) -> Iterator[Item]:
         yield Item("evaluation", terms.evaluation_usd, "as given")
 
 
-def work_of(asked: Asked) -> Iterator[Work]:
+def work_of(asked: AskedMove) -> Iterator[MoveWork]:
     """List the hours and the disk that a move takes; nothing if it needs a setting alone."""
     if asked.to["run_id"] == asked.now["run_id"]:
         return
     if asked.needs is None:
-        yield Work("rebuild", None, "", NOT_SAID)
+        yield MoveWork("rebuild", None, "", NOT_SAID)
     if asked.embeds:
-        yield Work("embedding", *_embedding_hours(asked))
+        yield MoveWork("embedding", *_embedding_hours(asked))
     if any(asked.builds.values()):
         seconds, basis = _building_s(asked)
-        yield Work("building", None if seconds is None else seconds / _S_PER_H, "hours of one core", basis)
+        yield MoveWork(
+            "building", None if seconds is None else seconds / _S_PER_H, "hours of one core", basis
+        )
     if asked.builds.get("vectors"):
         dense = [spec for spec in (asked.was, asked.spec) if spec.get("dim")]
         sizes = [size for spec in dense if (size := _size(asked, spec)) is not None]
         both = sum(size.disk_bytes for size in sizes) / _GIB if len(sizes) == len(dense) else None
         unknown = next((why for spec in dense if (why := _unsized(asked, spec))), "")
         of = "vectors and their indexes, old and new" if both is not None else unknown
-        yield Work("disk of both indexes", both, "GiB", of)
+        yield MoveWork("disk of both indexes", both, "GiB", of)
 
 
-def monthly_embedding(asked: Asked) -> float | None:
+def monthly_embedding(asked: AskedMove) -> float | None:
     """Return by how much less the new stack embeds what is added in a month; dollars, None = unknown."""
     added = asked.terms.passages_per_month
     if not added:
@@ -220,7 +222,7 @@ def monthly_embedding(asked: Asked) -> float | None:
 
 
 def _embedding(
-    asked: Asked, row: Mapping[str, Any], passages: int | None, *, batch: bool = True
+    asked: AskedMove, row: Mapping[str, Any], passages: int | None, *, batch: bool = True
 ) -> tuple[float | None, str]:
     """Return the dollars of embedding passages by a stack's model, and how they come about."""
     from core.pipeline.sweep.scale import usd_of  # noqa: PLC0415 - loads the engines, which no page waits for
@@ -246,7 +248,7 @@ def _embedding(
     return usd, f"{passages:,} passages of {tokens:.4g} tokens by {name}, {paid}"
 
 
-def _here(asked: Asked, row: Mapping[str, Any], passages: int | None) -> tuple[float, str] | None:
+def _here(asked: AskedMove, row: Mapping[str, Any], passages: int | None) -> tuple[float, str] | None:
     """Return the seconds of one core in which a model on this machine embeds passages, and their basis.
 
     It is None if the model runs elsewhere, or if the passages are unknown.
@@ -265,16 +267,16 @@ def _here(asked: Asked, row: Mapping[str, Any], passages: int | None) -> tuple[f
     return embedding_here_s(config.provider, passages), f"{name} on one core, an assumption"
 
 
-def _tokens_per_passage(asked: Asked, config: ModelConfig | None) -> float | None:
+def _tokens_per_passage(asked: AskedMove, config: ModelConfig | None) -> float | None:
     tokens = asked.terms.tokens_per_passage
     if tokens is not None or config is None:
         return tokens
     return asked.ground.mean_tokens(config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))
 
 
-def _embedding_hours(asked: Asked) -> tuple[float | None, str, str]:
+def _embedding_hours(asked: AskedMove) -> tuple[float | None, str, str]:
     """Return the hours of embedding the corpus again, their unit and how they come about."""
-    from core.pipeline.sweep.known import Known  # noqa: PLC0415 - as above
+    from core.pipeline.sweep.known import KnownNames  # noqa: PLC0415 - as above
     from core.pipeline.sweep.resources import corpus_s  # noqa: PLC0415
 
     name, passages, unit = str(asked.spec["embedder"]), asked.passages, "hours"
@@ -289,7 +291,7 @@ def _embedding_hours(asked: Asked) -> tuple[float | None, str, str]:
     pace, limits = asked.terms.tokens_per_minute, config.limits
     if pace is not None:
         limits = limits.model_copy(update={"tokens_per_minute": pace})
-    embedder = Known().planned_embedder(name)
+    embedder = KnownNames().planned_embedder(name)
     most = embedder.batch_tokens or math.inf
     calls = math.ceil(max(passages / embedder.batch_items, passages * tokens / most))
     seconds = corpus_s(calls, passages * tokens, passages, limits)
@@ -297,7 +299,7 @@ def _embedding_hours(asked: Asked) -> tuple[float | None, str, str]:
     return seconds / _S_PER_H, unit, f"{calls:,} calls within {whose}"
 
 
-def _building_s(asked: Asked) -> tuple[float | None, str]:
+def _building_s(asked: AskedMove) -> tuple[float | None, str]:
     """Return the seconds of one core that the new indexes take, and how they come about."""
     from core.pipeline.sweep.resources import BM25_PASSAGES_PER_S  # noqa: PLC0415 - as above
 
@@ -317,7 +319,7 @@ def _building_s(asked: Asked) -> tuple[float | None, str]:
     return math.fsum(known), f"{math.fsum(known):.0f} s of one core, {' and '.join(parts)}"
 
 
-def _building(asked: Asked) -> Item:
+def _building(asked: AskedMove) -> Item:
     from core.pipeline.sweep.scale import usd_of  # noqa: PLC0415 - as above
 
     seconds, basis = _building_s(asked)
@@ -325,7 +327,7 @@ def _building(asked: Asked) -> Item:
     return Item("build the index", usd, basis)
 
 
-def _size(asked: Asked, spec: Spec) -> Size | None:
+def _size(asked: AskedMove, spec: Spec) -> Size | None:
     """Return the size of a stack's index of vectors, or of those of its partitions together.
 
     It is None if it has none, or if the passages, or those of its partitions, are unknown.
@@ -339,14 +341,14 @@ def _size(asked: Asked, spec: Spec) -> Size | None:
     return index_at(dict(spec), asked.passages, asked.ground.book, {str(spec.get(FILTERING, "")): parts})
 
 
-def _unsized(asked: Asked, spec: Spec) -> str:
+def _unsized(asked: AskedMove, spec: Spec) -> str:
     """Return why the size of a stack's indexes is not known; "" if it is."""
     if _size(asked, spec) is not None:
         return ""
     return _NO_SIZE if asked.passages is None or asked.ground.parts(spec) else _NO_PARTS
 
 
-def _second_index(asked: Asked) -> Item:
+def _second_index(asked: AskedMove) -> Item:
     size, weeks = _size(asked, asked.spec), asked.terms.weeks_both
     if size is None or size.usd_per_month is None:
         what = "prices of memory and disk, or the least that a partition takes, are not known"

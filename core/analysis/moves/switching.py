@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.analysis.moves.cost import Asked, Ground, Work, config_of, items_of, monthly_embedding, work_of
+from core.analysis.moves.cost import (
+    AskedMove,
+    Ground,
+    MoveWork,
+    config_of,
+    items_of,
+    monthly_embedding,
+    work_of,
+)
 from core.analysis.moves.payback import Monthly, monthly
 from core.analysis.moves.replaying import Replay
 from core.analysis.workspace.view import View
@@ -56,7 +64,7 @@ class Switch:
     move: Move
     terms: Terms
     verdict: Verdict
-    work: Sequence[Work] = ()  # what the move takes besides money
+    work: Sequence[MoveWork] = ()  # what the move takes besides money
     monthly: Monthly | None = None  # None if what either costs a month is unknown
 
     @property
@@ -158,7 +166,7 @@ def moves(view: View, replayed: Sequence[Replay] = ()) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=MOVES).sort("difference", descending=True, nulls_last=True)
 
 
-def _row(asked: Asked, gain: Gain | None) -> dict[str, Any]:
+def _row(asked: AskedMove, gain: Gain | None) -> dict[str, Any]:
     """Return a row of `moves`."""
     row = {
         "run_id": asked.to["run_id"],
@@ -205,15 +213,15 @@ def _with_moves(table: pl.DataFrame, incumbent: str, ground: Ground) -> pl.DataF
     )
 
 
-def asked_move(ground: Ground, now: dict[str, Any], to: dict[str, Any]) -> Asked:
+def asked_move(ground: Ground, now: dict[str, Any], to: dict[str, Any]) -> AskedMove:
     """Return a move from one row of the stack table to another, with what it needs."""
     before, after = (json.loads(row["spec"]) for row in (now, to))
     model = config_of(str(after.get("embedder")))
     needs = needed(before, after, shortens=model is not None and model.matryoshka)
-    return Asked(ground=ground, now=now, to=to, needs=needs, was=before, spec=after)
+    return AskedMove(ground=ground, now=now, to=to, needs=needs, was=before, spec=after)
 
 
-def _move(view: View, asked: Asked) -> Move:
+def _move(view: View, asked: AskedMove) -> Move:
     return Move(
         gain=_gain(view, asked),
         saves_usd=_saved(asked),
@@ -223,7 +231,7 @@ def _move(view: View, asked: Asked) -> Move:
     )
 
 
-def _gain(view: View, asked: Asked) -> Gain | None:
+def _gain(view: View, asked: AskedMove) -> Gain | None:
     """Return the gain of the new stack, as one of the family of all candidates."""
     return view.once(family).get(str(asked.to["run_id"]))
 
@@ -242,12 +250,12 @@ def family(view: View) -> dict[str, Gain]:
     return {run_id: found[place] for run_id, place in places.items() if place in found}
 
 
-def _less(asked: Asked, column: str) -> float | None:
+def _less(asked: AskedMove, column: str) -> float | None:
     before, after = asked.now[column], asked.to[column]
     return None if before is None or after is None else float(before - after)
 
 
-def _saved(asked: Asked) -> float | None:
+def _saved(asked: AskedMove) -> float | None:
     """Return what the new stack saves a month: by its queries, and by the passages that are added."""
     less, queries = _less(asked, COST.column), asked.terms.queries_per_month
     searching = None if less is None or queries is None else less * queries / 1000

@@ -28,7 +28,7 @@ from core.work.sweep.words import size_of
 if TYPE_CHECKING:
     from core.analysis.workspace.view import View
     from core.pipeline.evaluate import Job
-    from core.pipeline.sweep.known import Known
+    from core.pipeline.sweep.known import KnownNames
     from core.providers.embed import Vectors
 
 app = typer.Typer(
@@ -83,7 +83,7 @@ def bench(
     """Measure recall, latency, throughput, build time and size of indexes, and keep them in the store."""
     # Imported here as the engines take a second to load, and no other command should wait for them.
     from core.pipeline.environment import describe  # noqa: PLC0415
-    from core.pipeline.index.bench import Grid, Point, frame_of  # noqa: PLC0415
+    from core.pipeline.index.bench import BenchGrid, Point, frame_of  # noqa: PLC0415
     from core.pipeline.index.bench import bench as measure  # noqa: PLC0415
 
     context: Context = ctx.obj
@@ -91,7 +91,7 @@ def bench(
     ks, efforts, counts = (_numbers(text, option) for option, text in listed.items())
     asked = _kinds(kinds) if kinds else None
     searched = _random(passages, dim, asked) if spec is None else _of_spec(context, spec, asked)
-    grid = Grid(ks=ks, efforts=efforts, clients=counts, seconds=seconds)
+    grid = BenchGrid(ks=ks, efforts=efforts, clients=counts, seconds=seconds)
     points: list[Point] = []
     ended: BaseException | None = None
     with TemporaryDirectory(prefix="clq-indexes-") as folder:
@@ -297,13 +297,13 @@ def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] 
     from core.analysis.export import StoreShelf  # noqa: PLC0415
     from core.pipeline.sweep import load  # noqa: PLC0415 - as above
     from core.pipeline.sweep.expand import expand  # noqa: PLC0415
-    from core.pipeline.sweep.known import Known  # noqa: PLC0415
+    from core.pipeline.sweep.known import KnownNames  # noqa: PLC0415
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
     from core.providers.base import Purpose  # noqa: PLC0415
     from core.providers.embed import embedder_config, make_embedder  # noqa: PLC0415
 
     sweep = load(path)
-    known = Known(sweep.models)
+    known = KnownNames(sweep.models)
     spec = _first_local([stack.spec for stack in expand(sweep, known)], known, path)
     shelf = StoreShelf(context.store().read())
     job, _ = read_job(sweep, shelf=shelf, known=known, books=context.books(), judged=False, to_run=False)
@@ -318,7 +318,7 @@ def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] 
     return _Searched(spec["embedder"], vectors, queries, kinds or own, spec.get("metric", "cosine"), ids)
 
 
-def _first_local(specs: Sequence[JsonMap], known: Known, path: Path) -> JsonMap:
+def _first_local(specs: Sequence[JsonMap], known: KnownNames, path: Path) -> JsonMap:
     """Return the first stack with vectors of a model that runs here, before anything is read or embedded."""
     dense = [spec for spec in specs if spec["mode"] != "sparse"]
     if not dense:

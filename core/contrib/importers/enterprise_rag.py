@@ -19,7 +19,7 @@ from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.paths import Fields, Row, keys_of
 from core.importers.report import TAKEN
 from core.importers.runs import collection_frames, collection_of
-from core.importers.samples import Answered, Sample, answered, assemble
+from core.importers.samples import AnsweredSamples, Sample, answered, assemble
 from core.tables import Pieces
 
 _LIST = "questions"
@@ -176,7 +176,7 @@ def _paired(answers: Sequence[Member], results: Sequence[Member]) -> tuple[dict[
     return of, [member for member in results if member not in of.values()]
 
 
-def _answers(member: Member, results: Member | None, known: Mapping[str, str]) -> Answered:
+def _answers(member: Member, results: Member | None, known: Mapping[str, str]) -> AnsweredSamples:
     found = {} if results is None else dict(_found(results))
     samples = []
     for where, entry in objects(member):

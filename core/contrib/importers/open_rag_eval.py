@@ -16,7 +16,7 @@ from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import columns, first_rows, kind_of, read_table
 from core.importers.report import TAKEN
-from core.importers.samples import Answered, assemble, completed
+from core.importers.samples import AnsweredSamples, assemble, completed
 
 _NEEDED = ("query_id", "query", "passage_id", "passage", "generated_answer")
 _REPEAT = "query_run"
@@ -50,7 +50,7 @@ class OpenRagEval(Format):
         return assemble(runs, options, importer=self.name, source="imported: open-rag-eval")
 
 
-def _read(member: Member) -> list[Answered]:
+def _read(member: Member) -> list[AnsweredSamples]:
     table = read_table(member, kind_of(member))
     chosen = (*_NEEDED, _REPEAT) if _REPEAT in table.rows.columns else _NEEDED
     rows = identified(table.taking({name: name for name in chosen}), member.name, "query_id")
@@ -79,7 +79,7 @@ def _read(member: Member) -> list[Answered]:
     left = counted({"rows without a passage": rows.height - given.height}, member.name)
     repeats = samples[_REPEAT].unique(maintain_order=True).to_list()
     return [
-        Answered(
+        AnsweredSamples(
             member=member,
             label="" if len(repeats) == 1 else f"{member.stem} · run {repeat}",
             rows=completed(samples.filter(pl.col(_REPEAT) == repeat)),

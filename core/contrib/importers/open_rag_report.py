@@ -20,7 +20,7 @@ from core.importers.read.jsons import Json, identifier, items, mapping, number, 
 from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.paths import Fields, Reader, Row, keys_of
 from core.importers.report import TAKEN
-from core.importers.samples import Answered, Sample, answered, assemble, text_id
+from core.importers.samples import AnsweredSamples, Sample, answered, assemble, text_id
 
 _LIST = "evaluation"
 _SCORES = (
@@ -159,7 +159,7 @@ class _Report:
             first = self.grades.setdefault((query_id, named[own]), (round(grade), run.where))
             self.left["grades that differ from those of an earlier repeat"] += first[0] != round(grade)
 
-    def parts(self) -> Iterator[Answered]:
+    def parts(self) -> Iterator[AnsweredSamples]:
         """Yield a run for each repeat of the queries."""
         notes = [
             f"{self.member.name}: its passage ids have several texts, so passages are named by their text."

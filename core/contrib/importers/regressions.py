@@ -14,7 +14,7 @@ from core.errors import InputError
 from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
 from core.importers.formats.traces.spans import number_of
 from core.importers.naming import Value, is_quality, named
-from core.importers.read.markdown import Row, grids
+from core.importers.read.markdown import PageRow, grids
 from core.importers.read.member import Archive, Member, head_lines
 from core.importers.read.text import place, quoted, shown, whole
 from core.importers.report import TAKEN, FileReport, settled
@@ -98,7 +98,7 @@ def _results(
 
 
 def _of_row(
-    row: Row, measure: Value, systems: Sequence[str], name: str, lost: dict[str, list[int]]
+    row: PageRow, measure: Value, systems: Sequence[str], name: str, lost: dict[str, list[int]]
 ) -> Iterator[tuple[str, str, Figure, int]]:
     for system, cell in zip(systems, row.cells[1:], strict=True):
         if not system or cell in _EMPTY:

@@ -26,7 +26,7 @@ from core.stats.threads import one_thread
 from core.views.what_if import data, simulator
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.features import DIM, ENCODER, Signs, together
-from core.views.what_if.routing import Routable, Way
+from core.views.what_if.routing import Routable, RoutingWay
 
 FILE = DATA / "exported" / "router.py"
 REGRESSION, NEIGHBOURS = "logistic regression", "nearest neighbours"
@@ -61,11 +61,11 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RouterPlan:
     """A router's options and features."""
 
     options: tuple[Option, ...]
-    way: Way  # how a query gets from the first option to a further one
+    way: RoutingWay  # how a query gets from the first option to a further one
     groups: tuple[str, ...]  # names of its feature groups
     method: str  # a key of `METHODS`
     most: float  # maximum share of the queries that may leave the first option, 0..1
@@ -73,7 +73,7 @@ class Plan:
 
 
 @cached("Learning on some queries, judging on others…", entries=16)
-def learned(view: View, plan: Plan) -> Learned | None:
+def learned(view: View, plan: RouterPlan) -> Learned | None:
     """Learn a router between some options.
 
     Returns:

@@ -14,7 +14,7 @@ from core.contrib.router.learned import (
     METHODS,
     REGRESSION,
     Learned,
-    Plan,
+    RouterPlan,
     as_json,
     coefficients,
     files,
@@ -76,7 +76,7 @@ COMPARED = cols.Rows(
 )
 
 
-def asked(view: View, ask: Ask) -> Plan | str:
+def asked(view: View, ask: Ask) -> RouterPlan | str:
     """Ask for options and features; if routing is impossible, return why."""
     if not view.table["has_rankings"].any():
         return f"No stack here has rankings to route {view.quality.name} by."
@@ -96,15 +96,15 @@ def asked(view: View, ask: Ask) -> Plan | str:
     (most,) = ask.slide(words.AT_MOST, "most", (50,), 0, 100, step=5, about=ABOUT_MOST)
     late = features.together([known[name] for name in picked], ()).known
     bounds = Bounds.of(view, options)
-    return Plan(tuple(options), way_of(family, late), tuple(picked), method, most / 100, bounds)
+    return RouterPlan(tuple(options), way_of(family, late), tuple(picked), method, most / 100, bounds)
 
 
-def judged_by(view: View, plan: Plan) -> Quality:
+def judged_by(view: View, plan: RouterPlan) -> Quality:
     """Return the measure that judges the options."""
     return sent.quality(plan.options[-1], view.quality)
 
 
-def learnt(view: View, plan: Plan) -> Learned | str:
+def learnt(view: View, plan: RouterPlan) -> Learned | str:
     """Learn the router, or return why there is nothing to learn."""
     router = learned(view, plan)
     if router is not None:
@@ -116,12 +116,12 @@ def learnt(view: View, plan: Plan) -> Learned | str:
     return simulator.nothing(routable) or same
 
 
-def sentence(view: View, plan: Plan, router: Learned) -> str:
+def sentence(view: View, plan: RouterPlan, router: Learned) -> str:
     """Say what the router gains, and whether it is worth it."""
     return words.sentence(router.routable, router.rows, judged_by(view, plan))
 
 
-def told(view: View, plan: Plan, router: Learned) -> JsonMap:
+def told(view: View, plan: RouterPlan, router: Learned) -> JsonMap:
     """Return the content of router.json."""
     return as_json(view, router, judged_by(view, plan), plan.most)
 

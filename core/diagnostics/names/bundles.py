@@ -41,7 +41,7 @@ BASE, DIACRITICS = "base", "strip_diacritics"
 _NEAR = (0, 1, 2, 0, 3)  # Substitutions in the name of each candidate: impostors have the true name, almost
 
 
-class Work(NamedTuple):
+class KnownWork(NamedTuple):
     """Something an entity is known for: an author's book, a maker's product, a part of a machine."""
 
     entity: str
@@ -73,7 +73,7 @@ class Bundle(NamedTuple):
 
 
 @cache
-def shipped(language: Language) -> tuple[Work, ...]:
+def shipped(language: Language) -> tuple[KnownWork, ...]:
     """Return the shipped works of a language; their source is in data/diagnostics/README.md."""
     return read_works(SHIPPED / f"names.{language}.csv")
 
@@ -102,9 +102,11 @@ def read_columns(path: Path, names: Sequence[str]) -> pl.DataFrame:
     return rows.select(names).drop_nulls()
 
 
-def read_works(path: Path) -> tuple[Work, ...]:
+def read_works(path: Path) -> tuple[KnownWork, ...]:
     """Read works from a custom table: .csv with columns entity, topic and title."""
-    works = tuple(map(Work._make, read_columns(path, Work._fields).unique(maintain_order=True).iter_rows()))
+    works = tuple(
+        map(KnownWork._make, read_columns(path, KnownWork._fields).unique(maintain_order=True).iter_rows())
+    )
     try:
         require_works(works)
     except ClqError as error:
@@ -112,15 +114,15 @@ def read_works(path: Path) -> tuple[Work, ...]:
     return works
 
 
-def works_of(passages: pl.DataFrame) -> tuple[Work, ...]:
+def works_of(passages: pl.DataFrame) -> tuple[KnownWork, ...]:
     """Build works from the passages of a collection: a source is the entity, each of its titles a topic."""
     named = passages.select("source", "title").drop_nulls().unique(maintain_order=True)
-    works = tuple(Work(source, title, title) for source, title in named.iter_rows())
+    works = tuple(KnownWork(source, title, title) for source, title in named.iter_rows())
     require_works(works)
     return works
 
 
-def require_works(works: Sequence[Work]) -> None:
+def require_works(works: Sequence[KnownWork]) -> None:
     """Refuse works that no bundle can be drawn from."""
     topics = _by_entity(works)
     if len(topics) < _FEWEST:
@@ -130,7 +132,7 @@ def require_works(works: Sequence[Work]) -> None:
 
 
 def bundles(
-    works: Sequence[Work], language: Language, *, run: int, queries: int, seed: str = "names"
+    works: Sequence[KnownWork], language: Language, *, run: int, queries: int, seed: str = "names"
 ) -> list[Bundle]:
     """Draw the bundles of one run: works, impostors and the forms of question and candidate."""
     drawn = np.random.default_rng(int(short_hash(seed, language, str(run)), 16))
@@ -161,8 +163,8 @@ def bundles(
     return drawn_bundles
 
 
-def _by_entity(works: Sequence[Work]) -> dict[str, list[Work]]:
-    topics: dict[str, list[Work]] = defaultdict(list)
+def _by_entity(works: Sequence[KnownWork]) -> dict[str, list[KnownWork]]:
+    topics: dict[str, list[KnownWork]] = defaultdict(list)
     for work in works:
         topics[work.entity].append(work)
     return topics
@@ -172,14 +174,14 @@ def _one(drawn: np.random.Generator, items: Sequence[_T]) -> _T:
     return items[int(drawn.integers(len(items)))]
 
 
-class Texts(NamedTuple):
+class BundleTexts(NamedTuple):
     """Texts of a bundle to embed."""
 
     query: str
     candidates: tuple[str, ...]  # C1, C2a, C2b, C3, C4
 
 
-Ablation = Callable[[Bundle, Phrases], Texts]
+Ablation = Callable[[Bundle, Phrases], BundleTexts]
 
 
 def written(
@@ -190,7 +192,7 @@ def written(
     *,
     label: bool = True,
     first: bool = False,
-) -> Texts:
+) -> BundleTexts:
     """Write the texts of a bundle with other names, without the label, or with the name first."""
     asked = bundle.entities[0] if asked is None else asked
     query = bundle.query.format(entity=asked, topic=bundle.topic)
@@ -200,36 +202,36 @@ def written(
         work = bundle.work.format(title=title)
         by = author.format(label=forms.label, entity=name)
         candidates.append(f"{by} {work}" if first else f"{work} {by}")
-    return Texts(query if label else _unlabelled(query, forms.label), tuple(candidates))
+    return BundleTexts(query if label else _unlabelled(query, forms.label), tuple(candidates))
 
 
 def _unlabelled(text: str, label: str) -> str:
     return text.replace(f"{label} ", "").replace(label, "")
 
 
-def _mask(bundle: Bundle, forms: Phrases) -> Texts:
+def _mask(bundle: Bundle, forms: Phrases) -> BundleTexts:
     mask = forms.mask.format(number=f"{bundle.number % 1000:03d}")
     return written(bundle, forms, mask, [mask] * len(bundle.entities))
 
 
 def _renamed(rename: Callable[[str], str], *, query: bool) -> Ablation:
-    def ablate(bundle: Bundle, forms: Phrases) -> Texts:
+    def ablate(bundle: Bundle, forms: Phrases) -> BundleTexts:
         names = [rename(name) for name in bundle.entities]
         return written(bundle, forms, names[0] if query else None, names)
 
     return ablate
 
 
-def _near(bundle: Bundle, forms: Phrases) -> Texts:
+def _near(bundle: Bundle, forms: Phrases) -> BundleTexts:
     true = bundle.entities[0]
     return written(bundle, forms, names=[near_miss(true, many, bundle.seed) for many in _NEAR])
 
 
-def _each(change: Callable[[str], str], texts: Texts) -> Texts:
-    return Texts(change(texts.query), tuple(map(change, texts.candidates)))
+def _each(change: Callable[[str], str], texts: BundleTexts) -> BundleTexts:
+    return BundleTexts(change(texts.query), tuple(map(change, texts.candidates)))
 
 
-def in_ascii(some: Sequence[Texts]) -> dict[str, list[Texts]]:
+def in_ascii(some: Sequence[BundleTexts]) -> dict[str, list[BundleTexts]]:
     """Return the ASCII-only bundles, unchanged and with (non-existent) accents removed."""
 
     def folded(text: str) -> str:
@@ -239,13 +241,13 @@ def in_ascii(some: Sequence[Texts]) -> dict[str, list[Texts]]:
     return {BASE: base, DIACRITICS: [_each(stripped, bundle) for bundle in base]}
 
 
-def _cased(bundle: Bundle, forms: Phrases) -> Texts:
+def _cased(bundle: Bundle, forms: Phrases) -> BundleTexts:
     return written(bundle, forms, names=[recased(name, bundle.number) for name in bundle.entities])
 
 
-def _stressed(bundle: Bundle, forms: Phrases) -> Texts:
+def _stressed(bundle: Bundle, forms: Phrases) -> BundleTexts:
     base = written(bundle, forms)
-    return Texts(unicodedata.normalize("NFC", base.query), tuple(map(decomposed, base.candidates)))
+    return BundleTexts(unicodedata.normalize("NFC", base.query), tuple(map(decomposed, base.candidates)))
 
 
 ABLATIONS: Mapping[str, Ablation] = MappingProxyType(

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.diagnostics.names.bundles import ABLATIONS, BASE, DIACRITICS, Texts
+from core.diagnostics.names.bundles import ABLATIONS, BASE, DIACRITICS, BundleTexts
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed
 from core.records import JsonMap, short_hash
@@ -99,7 +99,7 @@ def of_run(
     return rows
 
 
-def ascii_only(texts: Sequence[Texts]) -> NDArray[np.bool_]:
+def ascii_only(texts: Sequence[BundleTexts]) -> NDArray[np.bool_]:
     """Return whether the question and candidates of each bundle are ASCII."""
     return np.array(
         [all(candidate.isascii() for candidate in (some.query, *some.candidates)) for some in texts]
@@ -176,7 +176,7 @@ def _check(some: pl.DataFrame, condition: str, measure: str, must: float) -> Che
     )
 
 
-class Question(NamedTuple):
+class NamedQuestion(NamedTuple):
     """A question that names something, and three forms of a passage that answers it."""
 
     text: str
@@ -184,7 +184,7 @@ class Question(NamedTuple):
     passages: tuple[str, str, str]  # unchanged, and with two other names
 
 
-def questions(asked: Sequence[tuple[str, str]], names: Names, *, most: int = MOST) -> list[Question]:
+def questions(asked: Sequence[tuple[str, str]], names: Names, *, most: int = MOST) -> list[NamedQuestion]:
     """Pair questions with passages.
 
     Args:
@@ -192,7 +192,7 @@ def questions(asked: Sequence[tuple[str, str]], names: Names, *, most: int = MOS
         names: The names in the questions; a question whose passage holds none of them is left out.
     """
     every = sorted({name for some in names.values() for name in some})
-    paired: list[Question] = []
+    paired: list[NamedQuestion] = []
     for text, passage in sorted(set(asked), key=lambda pair: short_hash(LIMITED, *pair)):
         if len(paired) == most:
             break
@@ -204,7 +204,7 @@ def questions(asked: Sequence[tuple[str, str]], names: Names, *, most: int = MOS
         if len(others) > 1:
             right = _of(held)
             one, other = (right.sub(name.replace("\\", r"\\"), passage) for name in others)
-            paired.append(Question(text, names[text], (passage, one, other)))
+            paired.append(NamedQuestion(text, names[text], (passage, one, other)))
     return paired
 
 
@@ -213,7 +213,7 @@ def _of(names: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(longest)})(?!\w)")
 
 
-def texts_of(asked: Sequence[Question], ways: Mapping[str, JsonMap]) -> tuple[set[str], set[str]]:
+def texts_of(asked: Sequence[NamedQuestion], ways: Mapping[str, JsonMap]) -> tuple[set[str], set[str]]:
     """Return all texts to embed: the questions in every form, and the passages."""
     forms = {perturbed(question.text, way, question.names) for way in ways.values() for question in asked}
     return forms | {question.text for question in asked}, {
@@ -222,7 +222,7 @@ def texts_of(asked: Sequence[Question], ways: Mapping[str, JsonMap]) -> tuple[se
 
 
 def by_question(
-    asked: Sequence[Question],
+    asked: Sequence[NamedQuestion],
     ways: Mapping[str, JsonMap],
     embed_queries: Embed,
     embed_passages: Embed,
@@ -246,7 +246,7 @@ def by_question(
 
 
 def asked_margins(
-    asked: Sequence[Question],
+    asked: Sequence[NamedQuestion],
     ways: Mapping[str, JsonMap],
     embed_queries: Embed,
     embed_passages: Embed,

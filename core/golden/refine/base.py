@@ -97,7 +97,7 @@ class Point(NamedTuple):
     settled: float  # Progress: pairs locked ("locks"), or the probability that `sure` is about ("map")
 
 
-class Row(NamedTuple):
+class ItemState(NamedTuple):
     """State of one item."""
 
     item: int  # Position in the input
@@ -237,7 +237,7 @@ class Refinement(ABC):
         self._top = top
         self.curve.append(Point(self.turns, changed, self._settled()))
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ItemState]:
         """List the state of every item, best first."""
         locks, against = ([0] * len(self._grades) for _ in range(2))
         for counts, pairs in ((locks, self.locks), (against, self.contradictions)):
@@ -246,7 +246,7 @@ class Refinement(ABC):
                     counts[item] += 1
         scores, information = self._scores(), self._information()
         return [
-            Row(
+            ItemState(
                 item, place, float(scores[item]), self._exposures[item], float(information[item]),
                 locks[item], against[item],
             )

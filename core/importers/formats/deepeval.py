@@ -33,7 +33,7 @@ from core.importers.read.paths import Fields, Row, keys_of, spellings
 from core.importers.read.tabular import columns, kind_of, read_table
 from core.importers.read.text import place, quoted, shown
 from core.importers.report import TAKEN
-from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
+from core.importers.samples import UNNAMED, AnsweredSamples, Sample, answered, assemble
 from core.importers.settings import axes_of, kept
 
 _WRAPPER = "testRunData"
@@ -145,7 +145,7 @@ class _Cases:
     left: Counter[str] = field(default_factory=Counter)
 
 
-def _read(member: Member) -> Answered:
+def _read(member: Member) -> AnsweredSamples:
     kind, run, cases = DeepEval.kind(member), {}, _Cases()
     if kind == "csv" or (kind is None and kind_of(member) not in (None, "jsonl")):
         _from_table(member, cases)
@@ -235,7 +235,7 @@ def _measures(metrics: Sequence[Row], left: Counter[str]) -> tuple[dict[str, flo
     return values, judges
 
 
-def _finished(member: Member, run: Json, cases: _Cases) -> Answered:
+def _finished(member: Member, run: Json, cases: _Cases) -> AnsweredSamples:
     hyper = run.get("hyperparameters")
     settings = hyper if isinstance(hyper, dict) else {}
     result = answered(member, cases.samples)

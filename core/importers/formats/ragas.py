@@ -35,7 +35,7 @@ from core.importers.read.rows import id_list, text_list
 from core.importers.read.tabular import Table, columns, first_rows, kind_of, read_table
 from core.importers.read.text import no_column, place
 from core.importers.report import AS_YOU_WISH, TAKEN, FileReport, file_report, settled
-from core.importers.samples import SAMPLE, Answered, assemble, completed
+from core.importers.samples import SAMPLE, AnsweredSamples, assemble, completed
 
 _OTHER = {"rubrics", "rubric", "id", "synthesizer_name",
           "persona_name", "query_style", "query_length", "multi_responses", "line"}  # fmt: skip
@@ -125,7 +125,7 @@ class Ragas(Format):
         return assemble(runs, options, importer=self.name, source="imported: RAGAS")
 
 
-def _read(member: Member, without: Collection[str]) -> Answered:
+def _read(member: Member, without: Collection[str]) -> AnsweredSamples:
     kind = Ragas.kind(member)
     if kind == "annotated":
         return _annotated(member)
@@ -145,7 +145,7 @@ def _roles(names: Sequence[str], where: str) -> dict[str, str]:
     return {role: name for role, name in roles.items() if name}
 
 
-def _table(table: Table, member: Member, without: Collection[str]) -> Answered:
+def _table(table: Table, member: Member, without: Collection[str]) -> AnsweredSamples:
     names = [name for name in table.rows.columns if name not in without]
     roles = _roles(names, member.name)
     own = next((name for name in _IDS if name in names), None)
@@ -172,7 +172,7 @@ def _table(table: Table, member: Member, without: Collection[str]) -> Answered:
     return _finished(member, known.with_columns(lists), metrics, there)
 
 
-def _objects(member: Member, spots: Sequence[tuple[str, Json]], without: Collection[str]) -> Answered:
+def _objects(member: Member, spots: Sequence[tuple[str, Json]], without: Collection[str]) -> AnsweredSamples:
     keys = list(dict.fromkeys(key for _, row in spots for key in row))
     names = [name for name in keys if name not in without]
     roles = _roles(names, member.name)
@@ -194,7 +194,7 @@ def _objects(member: Member, spots: Sequence[tuple[str, Json]], without: Collect
 
 def _finished(
     member: Member, rows: pl.DataFrame, metrics: Mapping[str, pl.Series], there: FileReport
-) -> Answered:
+) -> AnsweredSamples:
     rows = rows.with_columns(*metrics.values())
     silent = (pl.col("text").fill_null("").str.strip_chars() == "") | (
         pl.col("text").str.contains(r"^\[(\{|\w+Message\()")
@@ -209,7 +209,7 @@ def _finished(
     again = asked.height - asked["text"].n_unique()
     repeated = f"{member.name}: {again} rows repeat a question; each counts as a question of its own."
     left = {"rows without a single question (empty, or a conversation)": rows.height - asked.height}
-    return Answered(
+    return AnsweredSamples(
         member=member,
         rows=asked,
         values=values.cast(VALUE) if metrics else VALUE.to_frame(),
@@ -234,7 +234,7 @@ def _account(
     return settled(member.name, kind, named, why)
 
 
-def _annotated(member: Member) -> Answered:
+def _annotated(member: Member) -> AnsweredSamples:
     """Return judges' verdicts, metric by metric, with people's annotations."""
     value = read_json(member)
     if not isinstance(value, dict):

@@ -34,7 +34,7 @@ from core.importers.read.paths import Fields, Row, keys_of
 from core.importers.read.text import quoted, shown
 from core.importers.report import TAKEN
 from core.importers.runs import Figure, Reported, of_tool, reported_runs
-from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
+from core.importers.samples import UNNAMED, AnsweredSamples, Sample, answered, assemble
 
 _QUERY: Fields = {"id": ("query.qid!", identifier), "text": ("query.text", text)}
 _CANDIDATE: Fields = {"id": ("docid!", identifier), "score": ("score", number)}
@@ -105,7 +105,7 @@ class RankLlm(Format):
         return merged((imported, unused if len(results) > 1 else Import(notes=(_UNNAMED,))))
 
 
-def _answered(member: Member, used: Mapping[str, Mapping[str, float]]) -> Answered:
+def _answered(member: Member, used: Mapping[str, Mapping[str, float]]) -> AnsweredSamples:
     samples: dict[str, Sample] = {}
     for where, entry in objects(member):
         result = Row(entry, _RESULT, where)

@@ -23,7 +23,7 @@ from core.importers.read.member import Archive, Member, head_lines, members_of, 
 from core.importers.read.ordering import Ordered
 from core.importers.read.rows import again, identified, numbers, refuse, without_repeats
 from core.importers.read.streamed import ordered_blocks
-from core.importers.read.text import Block, blocks, place, quoted
+from core.importers.read.text import LineBlock, blocks, place, quoted
 from core.importers.report import FileReport
 from core.importers.runs import collection_frames, collection_of, imported_run, rankings, run_labels
 
@@ -80,7 +80,7 @@ class _File:
         return Import(left_out=left, notes=notes)
 
 
-def _block(member: Member, block: Block, kind: _Kind) -> _Fields:
+def _block(member: Member, block: LineBlock, kind: _Kind) -> _Fields:
     data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
     rows = _regular(data, kind.columns)
     if rows is None:
@@ -338,7 +338,7 @@ class Topics(Format):
         return merged(parts)
 
 
-def _topics(member: Member, block: Block) -> pl.DataFrame:
+def _topics(member: Member, block: LineBlock) -> pl.DataFrame:
     numbered = enumerate(block.data.decode().split("\n"), block.first_line)
     lines = [(number, *line.partition("\t")) for number, line in numbered if line.strip()]
     if bad := next((number for number, _, tab, _ in lines if not tab), None):

@@ -21,7 +21,7 @@ _FENCE = ("```", "~~~")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PageRow:
     """A row of a table on a page."""
 
     line: int
@@ -29,10 +29,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class PageTable:
     """A table on a page: its header, rows, and heading."""
 
-    rows: list[Row]
+    rows: list[PageRow]
     heading: str = ""
 
     @property
@@ -41,7 +41,7 @@ class Grid:
         return [row.cells[0] for row in self.rows]
 
 
-def grids(lines: Sequence[str]) -> Iterator[Grid]:
+def grids(lines: Sequence[str]) -> Iterator[PageTable]:
     """Yield the tables of a page: a row with a rule below it, and the rows until the first other line."""
     heading, fenced, at = "", False, 0
     while at < len(lines):
@@ -53,9 +53,9 @@ def grids(lines: Sequence[str]) -> Iterator[Grid]:
         elif not fenced and "|" in text and at + 1 < len(lines) and _is_rule(lines[at + 1]):
             end = next((end for end in range(at, len(lines)) if "|" not in lines[end]), len(lines))
             rows = [
-                Row(line + 1, _cells(lines[line])) for line in range(at, end) if not _is_rule(lines[line])
+                PageRow(line + 1, _cells(lines[line])) for line in range(at, end) if not _is_rule(lines[line])
             ]
-            yield Grid(rows, heading)
+            yield PageTable(rows, heading)
             at = end
             continue
         at += 1
@@ -85,7 +85,7 @@ def is_page(member: Member) -> bool:
 def as_tables(archive: Archive) -> Archive:
     """Return a page as an archive of its tables, joining tables of the same stacks."""
     (page,) = archive.members
-    found: list[Grid] = []
+    found: list[PageTable] = []
     for grid in grids(whole(page).decode().split("\n")):
         beside = next((each for each in found if _beside(each, grid)), None)
         if beside is None:
@@ -98,7 +98,7 @@ def as_tables(archive: Archive) -> Archive:
     return replace(archive, members=members, parent=page.stem)
 
 
-def _beside(left: Grid, right: Grid) -> bool:
+def _beside(left: PageTable, right: PageTable) -> bool:
     """Return whether two tables have the same rows and different columns."""
     widths = {len(row.cells) for row in left.rows} | {0}
     regular = len(widths) == 2 and len({len(row.cells) for row in right.rows}) == 1
@@ -106,7 +106,7 @@ def _beside(left: Grid, right: Grid) -> bool:
     return regular and other and left.names == right.names
 
 
-def _member(page: Member, grid: Grid, number: int) -> Member:
+def _member(page: Member, grid: PageTable, number: int) -> Member:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(row.cells for row in grid.rows)
     data = text.getvalue().encode()

@@ -104,7 +104,7 @@ class OpenNumbersError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Conversion:
     """The conversion of one column's cells into plain numbers."""
 
     kind: Kind
@@ -160,7 +160,7 @@ class Way:
 class Numbers:
     """The conversion of a table's numeric columns."""
 
-    ways: Mapping[str, Way] = field(default_factory=dict)  # for columns that are not plain numbers
+    ways: Mapping[str, Conversion] = field(default_factory=dict)  # for columns that are not plain numbers
     notes: tuple[str, ...] = ()
     open: tuple[Open, ...] = ()
 
@@ -252,7 +252,7 @@ def _decimals(texts: pl.DataFrame, columns: Sequence[str]) -> frozenset[str]:
     return frozenset(column for column, good in zip(columns, sure, strict=True) if good)
 
 
-def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Way:
+def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Conversion:
     """Return the way to read a column, given its signs and what the user said."""
     if kind == "price" and (place_ := cells.str.contains(_FOREIGN).arg_true()).len():
         problem = f"{quoted(cells[place_[0]])} is not in dollars."
@@ -271,7 +271,7 @@ def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Wa
             f"Some cells have a percent sign, others none: {quoted(without)}.", where=where, do=do
         )
     truths = kind == "share" and known.len() > 0 and bool(known.str.to_lowercase().is_in(list(_TRUTHS)).all())
-    return Way(kind, said if said in ("decimal-comma", "thousands") else None, percent, truths=truths)
+    return Conversion(kind, said if said in ("decimal-comma", "thousands") else None, percent, truths=truths)
 
 
 def figures_in(cells: pl.Series) -> pl.Series:
@@ -284,7 +284,7 @@ def signed_percent(cells: pl.Series) -> pl.Series:
     return cells.str.contains(_PERCENT)
 
 
-def _mixed(bare: pl.Series, way: Way) -> bool:
+def _mixed(bare: pl.Series, way: Conversion) -> bool:
     """Return whether some cells have a decimal comma and others a point, so that no format fits all."""
     fits = {"decimal-comma": (_COMMA,), "thousands": (_THOUSANDS,)}.get(
         way.commas or "", (_COMMA, _THOUSANDS)
@@ -300,7 +300,7 @@ def _any(cells: pl.Series, pattern: str) -> bool:
     return bool(cells.str.contains(pattern).any())
 
 
-def _open(cells: pl.Series, way: Way, pattern: str) -> Open:
+def _open(cells: pl.Series, way: Conversion, pattern: str) -> Open:
     """Return the first cells of a column that can be read in two ways."""
     is_open = way.bare(cells).str.contains(f"^(?:{pattern})$").fill_null(value=False)
     some = cells.filter(is_open).unique(maintain_order=True)
@@ -312,7 +312,7 @@ def _open(cells: pl.Series, way: Way, pattern: str) -> Open:
     return Open(cells.name, tuple(some), ways)
 
 
-def _notes(cells: pl.Series, way: Way, name: str) -> list[str]:
+def _notes(cells: pl.Series, way: Conversion, name: str) -> list[str]:
     """Describe a column's conversion with an example, as a sentence, ignoring empty words and blanks."""
     bare = way.bare(cells)
     if way.mixed:

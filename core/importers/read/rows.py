@@ -22,7 +22,7 @@ from core.importers.read.jsons import MOST_BYTES, json_rows, too_large, without_
 from core.importers.read.member import Member, sound
 from core.importers.read.packing import BEGIN, kind_of_packing
 from core.importers.read.tabular import READ_ERRORS, Table, json_lines, read_objects, read_text
-from core.importers.read.text import Block, blocks, place, quoted, shown
+from core.importers.read.text import LineBlock, blocks, place, quoted, shown
 
 _MOST_BYTES = 4 * MOST_BYTES  # Largest file; only its wanted fields are held
 _WITH_UNIT = re.compile(r"[\d.,]+ ?[^\W\d_]+")
@@ -187,7 +187,7 @@ def read_blocks(member: Member, kind: str) -> Iterator[Table]:
         yield Table(table.name, table.rows, table.lines + shift)
 
 
-def _records(member: Member) -> Iterator[Block]:
+def _records(member: Member) -> Iterator[LineBlock]:
     """Yield blocks that end where a record ends, not within a quoted cell that holds line breaks."""
     rest, first = b"", 0
     for block in blocks(member):
@@ -198,11 +198,11 @@ def _records(member: Member) -> Iterator[Block]:
             where = place(member.name, first + data.count(b"\n", 0, cut))
             raise InputError(problem, where=where, do="Check its quotes.")
         if cut:
-            yield Block(data[:cut], first)
+            yield LineBlock(data[:cut], first)
             first += data.count(b"\n", 0, cut)
         rest = data[cut:]
     if rest:
-        yield Block(rest, first)
+        yield LineBlock(rest, first)
 
 
 def _last_record(data: bytes) -> int:

@@ -25,7 +25,7 @@ from core.importers.read.headers import MOST_ROWS, delimiter_below, headed_lines
 from core.importers.read.jsons import exceeds, not_json, once, outline, read_json, too_large, without_nan
 from core.importers.read.member import GIB, HEAD_BYTES, MIB, Limits, Member, head_lines, per_member
 from core.importers.read.nested import rows_in
-from core.importers.read.text import Block, blocks, no_column, place, shown, whole
+from core.importers.read.text import LineBlock, blocks, no_column, place, shown, whole
 from core.sandbox import Bounded
 
 PARQUET = b"PAR1"
@@ -201,7 +201,7 @@ def beside_rows(member: Member) -> tuple[str, ...]:
 def read_text(member: Member, data: bytes, kind: str) -> Table:
     """Read the text of a table, or of its first records; arguments and errors as in `read_table`."""
     if kind == "jsonl":
-        table = Table(member.name, *_objects(member, Block(data, 1), None))
+        table = Table(member.name, *_objects(member, LineBlock(data, 1), None))
         check_header(table.rows.columns, member)
     else:
         table = _delimited(member, data, kind)
@@ -371,7 +371,7 @@ def _within(value: object, as_read: str | None) -> str | None:
 
 
 def _objects(
-    member: Member, block: Block, schema: Mapping[str, Any] | None
+    member: Member, block: LineBlock, schema: Mapping[str, Any] | None
 ) -> tuple[pl.DataFrame, pl.Series]:
     """Return the objects of a block of JSON lines with their line numbers."""
     lines = json_lines(block.data, block.first_line)
@@ -426,7 +426,7 @@ def _leaves(dtype: object) -> int:
     return 1
 
 
-def _explain_json(name: str, block: Block) -> None:
+def _explain_json(name: str, block: LineBlock) -> None:
     """Refuse the file at the first line that is not one JSON object; return if there is none."""
     for number, line in enumerate(block.data.split(b"\n"), block.first_line):
         if not line.strip():

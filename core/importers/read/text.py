@@ -69,14 +69,14 @@ def listed(columns: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LineBlock:
     """Whole lines of a file: valid UTF-8 without NUL and without a byte order mark."""
 
     data: bytes
     first_line: int
 
 
-def blocks(member: Member) -> Iterator[Block]:
+def blocks(member: Member) -> Iterator[LineBlock]:
     """Read a text file as blocks of whole lines, in memory bounded by the limits of the member."""
     line, offset, rest = 1, 0, b""
     with member.stream() as stream:
@@ -93,7 +93,7 @@ def blocks(member: Member) -> Iterator[Block]:
             ready, rest = data[:cut], data[cut:]
             if ready:
                 _check(member.name, ready, line, offset)
-                yield Block(ready, line)
+                yield LineBlock(ready, line)
                 line, offset = line + ready.count(b"\n"), offset + len(ready)
             if not fresh:
                 return

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core.errors import InputError
 from core.jobs import cores, spread
 from core.pipeline.chunk.methods import CHUNKERS, canonical, chunking_name
-from core.pipeline.chunk.work import Span, Work
+from core.pipeline.chunk.work import ChunkWork, Span
 from core.providers.embed.base import TokenEmbedder
 from core.providers.embed.batches import Vectors
 from core.records import Collection, JsonMap, part_id
@@ -165,7 +165,7 @@ def _cut(chunker: JsonMap, documents: pl.DataFrame) -> pl.DataFrame:
     split, whole = CHUNKERS[chunker["method"]].split, chunker["method"] == "none"
     rows = []
     for document in documents.iter_rows(named=True):
-        work = Work(document, chunker)
+        work = ChunkWork(document, chunker)
         for start, end in split(work) if whole else _exact(work, split(work)):
             title = (document["title"] if whole else work.metadata(start)) or None
             text = work.text[start:end]
@@ -175,7 +175,7 @@ def _cut(chunker: JsonMap, documents: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_PIECES, orient="row")
 
 
-def _exact(work: Work, spans: Iterable[Span]) -> Iterator[Span]:
+def _exact(work: ChunkWork, spans: Iterable[Span]) -> Iterator[Span]:
     """Yield the spans without blanks at their ends; one that turns out too long is cut again."""
     for start, end in spans:
         parts = [(start, end)] if work.tokens(start, end) <= work.options["size"] else work.cut(start, end)

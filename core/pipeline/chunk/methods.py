@@ -15,7 +15,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.params import Method, Param, read_method
-from core.pipeline.chunk.work import TOKENIZERS, Span, Work, next_word
+from core.pipeline.chunk.work import TOKENIZERS, ChunkWork, Span, next_word
 from core.records import JsonMap, canonical_json, short_hash
 
 LANGUAGES = {
@@ -24,7 +24,7 @@ LANGUAGES = {
     "other": "en",
 }  # fmt: skip
 """Languages whose abbreviations are known, by name; sentence ends are known for all scripts."""
-Divide = Callable[[Work, int, int], Iterable[Span]]
+Divide = Callable[[ChunkWork, int, int], Iterable[Span]]
 _BLANK_LINE = re.compile(r"\n[^\S\n]*(?:\n\s*)+|\f\s*")
 _LARGEST = 32_768
 _SIZE = Param(
@@ -76,10 +76,10 @@ _LEAST = "Shorter paragraphs (in tokens) are joined with the next"
 class Chunker(Method):
     """One way to cut documents; sizes count tokens."""
 
-    split: Callable[[Work], Sequence[Span]]  # cuts a document into spans, in order
+    split: Callable[[ChunkWork], Sequence[Span]]  # cuts a document into spans, in order
 
 
-def sentences(work: Work, start: int, end: int) -> Iterator[Span]:
+def sentences(work: ChunkWork, start: int, end: int) -> Iterator[Span]:
     """Yield the sentences of a stretch without the blanks at their ends; a blank line ends a sentence too."""
     import sentencex  # noqa: PLC0415 - a compiled library, needed only here
 
@@ -94,7 +94,7 @@ def sentences(work: Work, start: int, end: int) -> Iterator[Span]:
         yield from (span for span in spans if span[0] < span[1])
 
 
-def paragraphs(work: Work, start: int, end: int) -> Iterator[Span]:
+def paragraphs(work: ChunkWork, start: int, end: int) -> Iterator[Span]:
     """Yield the paragraphs of a stretch, without the blanks at their ends.
 
     Blank lines and page breaks separate them.
@@ -107,7 +107,7 @@ def paragraphs(work: Work, start: int, end: int) -> Iterator[Span]:
         begin = blank.end() if blank else end
 
 
-def pack(work: Work, units: Sequence[Span], overlap: int) -> list[Span]:
+def pack(work: ChunkWork, units: Sequence[Span], overlap: int) -> list[Span]:
     """Join units in order, as many as fit."""
     units = [
         part
@@ -135,7 +135,7 @@ def pack(work: Work, units: Sequence[Span], overlap: int) -> list[Span]:
     return spans
 
 
-def _last(work: Work, units: Sequence[Span], first: int) -> int:
+def _last(work: ChunkWork, units: Sequence[Span], first: int) -> int:
     """Return the last unit that fits into a passage that begins with the first."""
     start = units[first][0]
     far = work.reach(start, units[-1][1])
@@ -147,7 +147,7 @@ def _last(work: Work, units: Sequence[Span], first: int) -> int:
     return last
 
 
-def _fixed(work: Work) -> list[Span]:
+def _fixed(work: ChunkWork) -> list[Span]:
     spans: list[Span] = []
     start, end = next_word(work.text, 0, len(work.text)), len(work.text)
     far = work.reach(start, end) if start < end else end
@@ -171,7 +171,7 @@ FIXED = Chunker(
 )
 
 
-def _by_sentence(work: Work) -> list[Span]:
+def _by_sentence(work: ChunkWork) -> list[Span]:
     sections = (list(sentences(work, *section)) for section in work.sections())
     return [span for units in sections for span in pack(work, units, work.options["overlap"])]
 
@@ -190,13 +190,13 @@ SENTENCE = Chunker(
 )
 
 
-def _sections(work: Work, start: int, end: int) -> list[Span]:
+def _sections(work: ChunkWork, start: int, end: int) -> list[Span]:
     return [
         (max(left, start), min(right, end)) for left, right in work.sections() if left < end and right > start
     ]
 
 
-def _lines(work: Work, start: int, end: int) -> list[Span]:
+def _lines(work: ChunkWork, start: int, end: int) -> list[Span]:
     lines, begin = [], start
     for line in work.text[start:end].split("\n"):
         lines.append((begin, begin + len(line)))
@@ -207,7 +207,7 @@ def _lines(work: Work, start: int, end: int) -> list[Span]:
 _LEVELS: Sequence[Divide] = (_sections, paragraphs, _lines, sentences)
 
 
-def _within(work: Work, whole: Span, levels: Sequence[Divide]) -> list[Span]:
+def _within(work: ChunkWork, whole: Span, levels: Sequence[Divide]) -> list[Span]:
     """Divide a stretch; neighbours that fit together are packed, and what does not fit is divided further."""
     if work.fits(*whole):
         return [whole]
@@ -240,7 +240,7 @@ RECURSIVE = Chunker(
 )
 
 
-def _by_paragraph(work: Work) -> list[Span]:
+def _by_paragraph(work: ChunkWork) -> list[Span]:
     spans: list[Span] = []
     waiting: Span | None = None  # too little for a passage
     for start, end in paragraphs(work, 0, len(work.text)):
@@ -258,7 +258,7 @@ def _by_paragraph(work: Work) -> list[Span]:
     return [*spans, waiting] if waiting else spans
 
 
-def _too_little(work: Work, start: int, end: int) -> bool:
+def _too_little(work: ChunkWork, start: int, end: int) -> bool:
     """Return whether a stretch waits for the next paragraph: a lone heading, or below the least length."""
     heading = any(at == start for at, _, _ in work.headings)
     alone = heading and _ONE_LINE.fullmatch(work.text, start, end) is not None
@@ -278,7 +278,7 @@ PARAGRAPH = Chunker(
 )
 
 
-def _by_page(work: Work) -> list[Span]:
+def _by_page(work: ChunkWork) -> list[Span]:
     spans: list[Span] = []
     for start, end in pairwise([0, *work.pages[1:], len(work.text)]):
         left, right = work.trimmed(start, end)

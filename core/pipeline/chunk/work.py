@@ -125,7 +125,7 @@ def _blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple
     return pairwise([*cuts, end])
 
 
-class Work:
+class ChunkWork:
     """One document while it is cut."""
 
     def __init__(self, row: Mapping[str, Any], options: JsonMap) -> None:

@@ -17,11 +17,11 @@ from core.pipeline.evaluate.steps import Graph, Step
 from core.pipeline.index import DatabaseIndex, DenseIndex, ways
 from core.pipeline.index.bm25 import Bm25Index
 from core.pipeline.index.partitioned import Partitioned
-from core.pipeline.index.scope import Scope, Way, scopes_of
+from core.pipeline.index.scope import FilterWay, Scope, scopes_of
 from core.pipeline.own.config import OWN, OwnStack
-from core.pipeline.own.model import OwnRetriever, Question
+from core.pipeline.own.model import OwnQuestion, OwnRetriever
 from core.pipeline.own.parts import shelf_of
-from core.pipeline.own.passages import Shelf
+from core.pipeline.own.passages import PassageShelf
 from core.pipeline.ranking import Hits
 from core.pipeline.ranking.cut import keep
 from core.pipeline.ranking.pool import DEDUPS, FUSIONS, fusion_options, kept
@@ -30,7 +30,7 @@ from core.providers.rerank import Reranked, Scores
 from core.records import Basis
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """One step's result for one query, with its times, usage and details."""
 
     value: Any  # A text, a vector, hits, scores of a pool, or how many to keep
@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
     details: Mapping[str, Any] = MappingProxyType({})  # facts reported by a model
 
 
-Ask = Callable[[str, Sequence[Any], str], Outcome]
+Ask = Callable[[str, Sequence[Any], str], StepOutcome]
 """Runs a step, given the text asked, its inputs' results, and a mark that tells repeated calls apart."""
 
 
@@ -51,7 +51,7 @@ class Node(NamedTuple):
     step: Step  # what it is
     ask: Ask  # does it
     model: str | None = None  # the remote model that it calls; None if it runs here
-    expect: Callable[[Sequence[Question]], None] | None = None  # notes which queries a pass will ask
+    expect: Callable[[Sequence[OwnQuestion]], None] | None = None  # notes which queries a pass will ask
 
     def workers(self, concurrency: int) -> int:
         """Return how many queries may be asked at once.
@@ -99,7 +99,7 @@ class Asker:
         self._filters = filters
         self._scopes: dict[str, Sequence[Scope | None]] = {}  # of each query, by the hash of a corpus
         self._marks: dict[Step, dict[int, Any]] = {}
-        self._shelves: dict[str, Shelf] = {}
+        self._shelves: dict[str, PassageShelf] = {}
         self.own: dict[Step, OwnRetriever] = {}  # custom pipelines that were asked
 
     def scopes(self, step: Step) -> Sequence[Scope | None]:
@@ -163,12 +163,12 @@ class Asker:
         find = cast(Bm25Index, index).search
         return Node(step, _timed(lambda text, _: find(text, depth)))
 
-    def _filtered(self, step: Step, index: ways.Searched, way: Way) -> Node:
+    def _filtered(self, step: Step, index: ways.Searched, way: FilterWay) -> Node:
         """Return a search that honours filters; the last of its inputs is what the asker may see."""
         depth = self._depths[step]
 
         def find(text: str, inputs: Sequence[Any]) -> Hits:
-            return ways.search(index, ways.Asked(inputs[0], text), depth, scope=inputs[-1], way=way)
+            return ways.search(index, ways.SearchedFor(inputs[0], text), depth, scope=inputs[-1], way=way)
 
         if isinstance(index, DatabaseIndex) or (isinstance(index, Partitioned) and index.in_database):
             return Node(step, _of_database(index, find))
@@ -194,7 +194,7 @@ class Asker:
         way, look = DEDUPS[dedup["method"]], depth * int(dedup["look"])
         mark_of = self._marker(step)
 
-        def ask(_: str, inputs: Sequence[Any], __: str) -> Outcome:
+        def ask(_: str, inputs: Sequence[Any], __: str) -> StepOutcome:
             pool = clipped(inputs[0], look)
             start = perf_counter_ns()
             marks = [mark_of(int(passage)) for passage in pool.passages]
@@ -202,7 +202,7 @@ class Asker:
             ms = (perf_counter_ns() - start) / 1e6
             seen = len(marks) if len(places) < depth else int(places[-1]) + 1
             value = Hits(pool.passages[places], pool.scores[places])
-            return Outcome(value, ms, ms, details={"dropped": seen - len(places)})
+            return StepOutcome(value, ms, ms, details={"dropped": seen - len(places)})
 
         return Node(step, ask)
 
@@ -228,10 +228,10 @@ class Asker:
         shelf = self._shelves.setdefault(corpus.hash, shelf_of(corpus))
         retriever = self.own[step] = self._models.own(self._pipelines[name], step, shelf)
 
-        def ask(text: str, inputs: Sequence[Any], again: str) -> Outcome:
+        def ask(text: str, inputs: Sequence[Any], again: str) -> StepOutcome:
             reply = retriever.retrieve(text, only=inputs[-1] if inputs else "", extra=again)
             cpu_ms = reply.details["cpu_ms"]
-            return Outcome(reply.value, reply.ms, cpu_ms, reply.waited_ms, reply.usage, reply.details)
+            return StepOutcome(reply.value, reply.ms, cpu_ms, reply.waited_ms, reply.usage, reply.details)
 
         return Node(step, ask, name, retriever.expect)
 
@@ -251,11 +251,11 @@ def ordered(ranking: Hits | Reranked, depth: int) -> Scores:
 def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
     """Ask something that runs here on one thread and never waits, so its time is its processor time."""
 
-    def ask(text: str, inputs: Sequence[Any], _: str) -> Outcome:
+    def ask(text: str, inputs: Sequence[Any], _: str) -> StepOutcome:
         start = perf_counter_ns()
         value = work(text, inputs)
         ms = (perf_counter_ns() - start) / 1e6
-        return Outcome(value, ms, ms)
+        return StepOutcome(value, ms, ms)
 
     return ask
 
@@ -263,25 +263,25 @@ def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
 def _of_database(index: DatabaseIndex | Partitioned[Any], find: Callable[[str, Sequence[Any]], Hits]) -> Ask:
     """Ask a database: a remote one answers a request, one in a folder takes processor time here."""
 
-    def ask(text: str, inputs: Sequence[Any], _: str) -> Outcome:
+    def ask(text: str, inputs: Sequence[Any], _: str) -> StepOutcome:
         start, cpu = perf_counter_ns(), process_time_ns()
         value = find(text, inputs)
         ms, cpu_ms = (perf_counter_ns() - start) / 1e6, (process_time_ns() - cpu) / 1e6
         if not index.remote:
-            return Outcome(value, ms, cpu_ms)
+            return StepOutcome(value, ms, cpu_ms)
         number = len(index.asked(inputs[-1])) if isinstance(index, Partitioned) else 1
         request = Amount(index.name, "requests", float(number), Basis.MEASURED)
-        return Outcome(value, ms, None, usage=(request,))
+        return StepOutcome(value, ms, None, usage=(request,))
 
     return ask
 
 
 def _of_model(step: Step, model: Model, ask: Callable[[str, Sequence[Any], str], Reply[Any]]) -> Node:
-    def outcome(text: str, inputs: Sequence[Any], again: str) -> Outcome:
+    def outcome(text: str, inputs: Sequence[Any], again: str) -> StepOutcome:
         reply = ask(text, inputs, again)
         if not model.local:
-            return Outcome(reply.value, reply.ms, None, reply.waited_ms, reply.usage, reply.details)
+            return StepOutcome(reply.value, reply.ms, None, reply.waited_ms, reply.usage, reply.details)
         cpu_ms = sum(amount.amount or 0.0 for amount in reply.usage if amount.unit == "cpu_ms")
-        return Outcome(reply.value, reply.ms, cpu_ms, details=reply.details)
+        return StepOutcome(reply.value, reply.ms, cpu_ms, details=reply.details)
 
     return Node(step, outcome, None if model.local else model.name)

@@ -38,7 +38,7 @@ from core.pipeline.index.partitioned import Partitioned, folder_of
 from core.pipeline.index.scope import PARTITION, partition
 from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.model import OwnRetriever, asker_of
-from core.pipeline.own.passages import Shelf
+from core.pipeline.own.passages import PassageShelf
 from core.pipeline.query.rewrite import Rewrite, make_rewrite
 from core.providers.base import Amount, Meter, Reply, total
 from core.providers.calls import Journal, Keys
@@ -103,7 +103,7 @@ class Models:
         """Return a chat model whose replies are kept for this evaluation."""
         return self._asked(make_chat, name)
 
-    def own(self, config: OwnStack, step: Step, shelf: Shelf) -> OwnRetriever:
+    def own(self, config: OwnStack, step: Step, shelf: PassageShelf) -> OwnRetriever:
         """Return a custom pipeline.
 
         Its stacks share a process, whose answers are kept for this evaluation.

@@ -141,7 +141,7 @@ def find(work: Path, name: str, kind: str = "evaluation") -> Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class StepTimes:
     """Times of one step in one pass over the queries."""
 
     ms: NDArray[np.float64]  # float64 [queries], milliseconds of the step itself
@@ -159,7 +159,7 @@ class Measurements:
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.executescript(_SCHEMA)
 
-    def get(self, step: str, of: str) -> Block | None:
+    def get(self, step: str, of: str) -> StepTimes | None:
         """Return the times of a step in a pass, or None if it was not measured."""
         row = self._db.execute(
             "SELECT ms, cpu_ms, waited_ms, place FROM blocks LEFT JOIN places USING (step, pass)"
@@ -170,10 +170,10 @@ class Measurements:
             return None
         ms, cpu_ms = (None if blob is None else np.frombuffer(blob, dtype=np.float64) for blob in row[:2])
         place = None if row[3] is None else np.frombuffer(row[3], dtype=np.int32)
-        return None if ms is None else Block(ms, cpu_ms, float(row[2]), place)
+        return None if ms is None else StepTimes(ms, cpu_ms, float(row[2]), place)
 
     def put(
-        self, step: str, of: str, block: Block, parts: Mapping[str, Block] = MappingProxyType({})
+        self, step: str, of: str, block: StepTimes, parts: Mapping[str, StepTimes] = MappingProxyType({})
     ) -> None:
         """Write a block and the blocks of its stages, all or none."""
         named = {step: block, **{f"{step}{_STAGE}{stage}": part for stage, part in parts.items()}}
@@ -193,13 +193,15 @@ class Measurements:
                 placed = (step, of, block.place.tobytes())
                 self._db.execute("INSERT OR REPLACE INTO places VALUES (?, ?, ?)", placed)
 
-    def parts(self, step: str, of: str) -> dict[str, Block]:
+    def parts(self, step: str, of: str) -> dict[str, StepTimes]:
         """Return the times of a step's stages in a pass, by stage."""
         rows = self._db.execute(
             "SELECT step, ms FROM blocks WHERE pass = ? AND substr(step, 1, ?) = ? ORDER BY rowid",
             (of, len(step) + 1, f"{step}{_STAGE}"),
         )
-        return {name[len(step) + 1 :]: Block(np.frombuffer(ms, dtype=np.float64), None) for name, ms in rows}
+        return {
+            name[len(step) + 1 :]: StepTimes(np.frombuffer(ms, dtype=np.float64), None) for name, ms in rows
+        }
 
     def begin_round(self, number: int, at: datetime) -> None:
         """Note when a round began, unless that is noted already."""

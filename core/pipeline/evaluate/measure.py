@@ -22,15 +22,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.jobs import Tracker
-from core.pipeline.evaluate.asking import Asker, Node, Outcome, ordered
-from core.pipeline.evaluate.folder import Block, Measurements, Status
+from core.pipeline.evaluate.asking import Asker, Node, StepOutcome, ordered
+from core.pipeline.evaluate.folder import Measurements, Status, StepTimes
 from core.pipeline.evaluate.job import Protocol
 from core.pipeline.evaluate.steps import FIELDS, FILTERING, Graph, Route, Step
 from core.pipeline.index import INDEXES, DatabaseIndex, DenseIndex, ann_recall, is_ann
 from core.pipeline.index.partitioned import Partitioned
 from core.pipeline.index.scope import PARTITION, POST, PRE, Scope
 from core.pipeline.own.config import OWN
-from core.pipeline.own.model import Question
+from core.pipeline.own.model import OwnQuestion
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed, shown
 from core.pipeline.ranking import Hits, signals
@@ -65,19 +65,19 @@ def in_order(work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterat
 
 
 @dataclass(slots=True)
-class Answered:
+class StepResults:
     """A step's results for all queries, and its measurements."""
 
     values: list[Any]  # the results, per query
     usage: Sequence[tuple[Amount, ...]]  # usage of each query, besides processor time
     details: Sequence[Mapping[str, Any]]  # facts reported by a model for each query
-    blocks: dict[Pass, Block] = field(default_factory=dict)  # times, by pass
-    parts: dict[Pass, Mapping[str, Block]] = field(
+    blocks: dict[Pass, StepTimes] = field(default_factory=dict)  # times, by pass
+    parts: dict[Pass, Mapping[str, StepTimes]] = field(
         default_factory=dict
     )  # times of its stages, as far as it reports them
 
 
-Results = dict[Step, Answered]
+Results = dict[Step, StepResults]
 
 
 class Measurer:
@@ -114,7 +114,7 @@ class Measurer:
             self._warm_up(node, FIRST[0])
         outcomes = self._ask_all(node, FIRST if measured else None)
         results = ([outcome.value for outcome in outcomes], [outcome.usage for outcome in outcomes])
-        self.results[step] = Answered(*results, [outcome.details for outcome in outcomes])
+        self.results[step] = StepResults(*results, [outcome.details for outcome in outcomes])
         if measured:
             self._note(step, FIRST, outcomes)
         self._tracker.end()
@@ -145,14 +145,14 @@ class Measurer:
         self._note(step, of, self._ask_all(node, of))
         self._tracker.end()
 
-    def _note(self, step: Step, of: Pass, outcomes: Sequence[Outcome]) -> None:
+    def _note(self, step: Step, of: Pass, outcomes: Sequence[StepOutcome]) -> None:
         here = [
             outcome.cpu_ms
             for outcome in outcomes
             if outcome.cpu_ms is not None or not np.isfinite(outcome.ms)
         ]
         known = len(here) == len(outcomes) and any(cpu_ms is not None for cpu_ms in here)
-        block = Block(
+        block = StepTimes(
             np.array([outcome.ms for outcome in outcomes]),
             np.array(here, dtype=np.float64) if known else None,
             sum(outcome.waited_ms for outcome in outcomes),
@@ -163,7 +163,7 @@ class Measurer:
         if self._kept is not None:
             self._kept.put(self._graph.label(step), name(of), block, parts)
 
-    def _ask_all(self, node: Node, of: Pass | None) -> list[Outcome]:
+    def _ask_all(self, node: Node, of: Pass | None) -> list[StepOutcome]:
         again = "" if of is None else f"pass {name(of)}"
         self._stage(node.step.stage)
         workers = node.workers(self._protocol.concurrency)
@@ -171,8 +171,8 @@ class Measurer:
         if node.expect is not None:
             texts = self._asked(node.step)
             given = self._asker.inputs
-            node.expect([Question(texts[query], *given(node.step, query, ())) for query in order])
-        outcomes: dict[int, Outcome] = {}
+            node.expect([OwnQuestion(texts[query], *given(node.step, query, ())) for query in order])
+        outcomes: dict[int, StepOutcome] = {}
         asked = in_order(lambda query: self._ask(node, query, again), order, workers)
         for query, outcome in zip(order, asked, strict=True):
             outcomes[query] = outcome
@@ -187,7 +187,7 @@ class Measurer:
         drawn = np.random.default_rng([self._protocol.seed, *of]).permutation(queries)
         return [int(query) for query in drawn]
 
-    def _ask(self, node: Node, query: int, again: str) -> Outcome:
+    def _ask(self, node: Node, query: int, again: str) -> StepOutcome:
         self._check()
         results, rewrite = self.results, node.step.rewrite
         text = self._asked(node.step)[query]
@@ -224,7 +224,7 @@ def places(order: Sequence[int]) -> NDArray[np.int32]:
     return at
 
 
-def stages(outcomes: Sequence[Outcome]) -> dict[str, Block]:
+def stages(outcomes: Sequence[StepOutcome]) -> dict[str, StepTimes]:
     """Return times of a step's stages, as a custom pipeline reports them, or {} if they overlap.
 
     Stages that add up to more than the step's time ran in parallel, and say nothing about the sum.
@@ -240,7 +240,7 @@ def stages(outcomes: Sequence[Outcome]) -> dict[str, Block]:
         return {}
     failed = [not np.isfinite(outcome.ms) for outcome in outcomes]
     return {
-        stage: Block(np.where(failed, np.nan, [times.get(stage, 0.0) for times in by_stage]), None)
+        stage: StepTimes(np.where(failed, np.nan, [times.get(stage, 0.0) for times in by_stage]), None)
         for stage in names
     }
 

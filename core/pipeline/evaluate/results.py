@@ -20,7 +20,7 @@ from core.number_format import count
 from core.pipeline import environment
 from core.pipeline.evaluate.asking import clipped, reranked
 from core.pipeline.evaluate.build import Builder
-from core.pipeline.evaluate.folder import Block, Measurements
+from core.pipeline.evaluate.folder import Measurements, StepTimes
 from core.pipeline.evaluate.identity import evaluation_manifest
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Results, Signals
@@ -311,7 +311,7 @@ def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
 
 
 def _stages(
-    stage: str, block: Block, parts: Mapping[str, Block]
+    stage: str, block: StepTimes, parts: Mapping[str, StepTimes]
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Yield the time of a step, or of its stages and the rest."""
     rest = block.ms

@@ -16,7 +16,7 @@ from typing import Any
 from core.axes import QUERY_STAGES
 from core.params import Method
 from core.pipeline.index import ENGINES, is_existing, parted
-from core.pipeline.index.scope import PARTITION, POST, PRE, Way, filter_way, filters_in
+from core.pipeline.index.scope import PARTITION, POST, PRE, FilterWay, filter_way, filters_in
 from core.pipeline.own.config import OWN, own_of
 from core.pipeline.query.perturb import identified
 from core.pipeline.query.rewrite import HYDE, MULTI_QUERY, QUERIES, way_of
@@ -72,7 +72,7 @@ class Step:
         return {**self.built.params["params"], **self.params.get("options", {})}
 
     @property
-    def way(self) -> Way | None:
+    def way(self) -> FilterWay | None:
         """How it honours the filters of its queries; None if it ignores them."""
         return filter_way(self.params[FILTERING]) if FILTERING in self.params else None
 

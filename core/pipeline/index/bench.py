@@ -55,7 +55,7 @@ Figures = dict[str, Figure]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
+class BenchGrid:
     """Depths, search efforts and numbers of clients to measure an index with."""
 
     ks: Sequence[int] = (10, 100)  # numbers of neighbours
@@ -88,7 +88,7 @@ def bench(
     vectors: Vectors,
     queries: Vectors,
     *,
-    grid: Grid,
+    grid: BenchGrid,
     folder: Path,
     metric: str = "cosine",
     ids: Sequence[str] = (),
@@ -143,7 +143,7 @@ def _asked(
     exact: Sequence[Hits],
     params: JsonMap,
     *,
-    grid: Grid,
+    grid: BenchGrid,
     pool: ThreadPoolExecutor,
     doing: Callable[[str], None],
 ) -> Iterator[Point]:

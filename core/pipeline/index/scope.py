@@ -35,7 +35,7 @@ _DIGITS = re.compile(r"[1-9][0-9]{0,3}")
 _FITTING = (Kind.TEXT, Kind.NUMBER, Kind.BOOL)  # Types of a field whose values can have indexes of their own
 
 
-class Way(NamedTuple):
+class FilterWay(NamedTuple):
     """One way of honouring filters."""
 
     kind: str  # "none", "pre", "post" or "partition"
@@ -43,7 +43,7 @@ class Way(NamedTuple):
     field: str = ""  # the field whose values have partitions; "" = the one that all filters ask about
 
 
-def filter_way(text: str) -> Way:
+def filter_way(text: str) -> FilterWay:
     """Read a way as a specification names it.
 
     Raises:
@@ -51,11 +51,11 @@ def filter_way(text: str) -> Way:
     """
     kind, _, detail = text.partition(":")
     if kind in (NONE, PRE) and text == kind:
-        return Way(kind)
+        return FilterWay(kind)
     if kind == POST and _DIGITS.fullmatch(detail) and int(detail) <= MOST_TIMES:
-        return Way(kind, times=int(detail))
+        return FilterWay(kind, times=int(detail))
     if kind == PARTITION and (detail or text == kind):
-        return Way(kind, field=detail)
+        return FilterWay(kind, field=detail)
     raise InputError(
         f"There is no way of filtering {text[:60]!r}.",
         do=f"Choose among none, pre, post:4 (1 to {MOST_TIMES}) and partition, or partition:FIELD.",

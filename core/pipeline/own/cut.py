@@ -13,7 +13,7 @@ from statistics import median
 
 import polars as pl
 
-from core.pipeline.own.parts import DocumentShelf, Part
+from core.pipeline.own.parts import DocumentPart, DocumentShelf
 from core.providers.tokens import ESTIMATE, counter
 from core.records import Batch, Collection, part_id
 from core.tables import frame
@@ -46,7 +46,7 @@ def own_chunking(
     rest = _rest(shelf, list(parts.values()))
     names = shelf.ids
 
-    def named(part: Part) -> str:
+    def named(part: DocumentPart) -> str:
         return f"{names[part.document]}#{name}:{part.start}-{part.end}"
 
     every = sorted({*parts.values(), *rest})
@@ -86,29 +86,29 @@ def own_chunking(
     )
 
 
-def _part(shelf: DocumentShelf, at: int) -> Part:
-    return shelf.parts[at - len(shelf)] if at >= len(shelf) else Part(at, 0, len(shelf.documents[at]))
+def _part(shelf: DocumentShelf, at: int) -> DocumentPart:
+    return shelf.parts[at - len(shelf)] if at >= len(shelf) else DocumentPart(at, 0, len(shelf.documents[at]))
 
 
-def _rest(shelf: DocumentShelf, parts: list[Part]) -> Iterator[Part]:
+def _rest(shelf: DocumentShelf, parts: list[DocumentPart]) -> Iterator[DocumentPart]:
     """Yield the text outside all parts, cut at word ends."""
     size = max(_LEAST, int(median(part.end - part.start for part in parts)))
-    covered: dict[int, list[Part]] = {}
+    covered: dict[int, list[DocumentPart]] = {}
     for part in sorted(parts):
         covered.setdefault(part.document, []).append(part)
     for document, text in enumerate(shelf.documents):
         at = 0
-        for part in (*covered.get(document, ()), Part(document, len(text), len(text))):
+        for part in (*covered.get(document, ()), DocumentPart(document, len(text), len(text))):
             yield from _pieces(document, text, at, part.start, size)
             at = max(at, part.end)
 
 
-def _pieces(document: int, text: str, start: int, end: int, size: int) -> Iterator[Part]:
+def _pieces(document: int, text: str, start: int, end: int, size: int) -> Iterator[DocumentPart]:
     while start < end:
         cut = end if end - start <= size else max(text.rfind(blank, start, start + size) for blank in "\n ")
         cut = cut if cut > start else min(start + size, end)
         piece = text[start:cut]
         left = start + len(piece) - len(piece.lstrip())
         if piece.strip():
-            yield Part(document, left, left + len(piece.strip()))
+            yield DocumentPart(document, left, left + len(piece.strip()))
         start = cut

@@ -20,7 +20,7 @@ from core.errors import ProviderError
 from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.endpoint import Endpoint
 from core.pipeline.own.here import Here, offered
-from core.pipeline.own.passages import Kept, Placed, Shelf
+from core.pipeline.own.passages import Kept, PassageShelf, Placed
 from core.pipeline.own.process import Ended, Worker
 from core.pipeline.ranking import Hits
 from core.prices.cost import DOLLARS
@@ -50,7 +50,7 @@ _TOLD = (
 _LEFT_OUT = ("unmatched", "repeated")
 
 
-class Question(NamedTuple):
+class OwnQuestion(NamedTuple):
     """What is asked."""
 
     text: str  # the query
@@ -96,7 +96,7 @@ class OwnRetriever(Model):
         self,
         config: OwnStack,
         asks: Asker,
-        shelf: Shelf,
+        shelf: PassageShelf,
         *,
         params: JsonMap,
         identity: JsonMap,
@@ -107,20 +107,22 @@ class OwnRetriever(Model):
         self._config, self._asks, self.shelf = config, asks, shelf
         self._params, self._identity = params, identity
         self._journal, self._meter = journal, meter
-        self._orders: dict[Question, tuple[int, ...]] = {}
+        self._orders: dict[OwnQuestion, tuple[int, ...]] = {}
         self._again: Counter[str] = Counter()
-        self._compared: set[tuple[Question, str]] = set()
-        self._ended: dict[Question, JsonMap] = {}
+        self._compared: set[tuple[OwnQuestion, str]] = set()
+        self._ended: dict[OwnQuestion, JsonMap] = {}
         self._filtered = False
         self._failed = 0
         self._k = config.candidates
-        self._coming: deque[Question] = deque()  # the queries of this pass not asked yet
-        self._answers: deque[tuple[Question, dict[str, Any]]] = deque()  # answers of queries asked in a row
+        self._coming: deque[OwnQuestion] = deque()  # the queries of this pass not asked yet
+        self._answers: deque[tuple[OwnQuestion, dict[str, Any]]] = (
+            deque()
+        )  # answers of queries asked in a row
         self._ms: float | None = None  # duration of the last queries
         self._in_rows = True
         self._floors: list[float] = []
 
-    def expect(self, questions: Sequence[Question]) -> None:
+    def expect(self, questions: Sequence[OwnQuestion]) -> None:
         """Note which queries come next, and time an empty pipeline asked in the same way."""
         self._coming, self._answers = deque(questions), deque()
         if self._ms is None or isinstance(self._asks, Endpoint):
@@ -139,7 +141,7 @@ class OwnRetriever(Model):
         Raises:
             ProviderError: If it cannot be started, or the latest queries all failed.
         """
-        question, self._filtered = Question(text, only), self._filtered or bool(only)
+        question, self._filtered = OwnQuestion(text, only), self._filtered or bool(only)
         asked = [text_hash(text), *([text_hash(only)] if only else [])]
         key = call_key(OWN, self.name, {**self._identity, "k": self._k}, asked, extra)
         reply = once(self._journal, key, _is_kept, lambda: self._fresh(question))
@@ -162,7 +164,7 @@ class OwnRetriever(Model):
             hits, usage, ms, reply.waited_ms, reply.attempts, reply.fresh, {**details, "cpu_ms": cpu}
         )
 
-    def _fresh(self, question: Question) -> Reply[dict[str, Any]]:
+    def _fresh(self, question: OwnQuestion) -> Reply[dict[str, Any]]:
         expected = expected_usage(self._config)
         held = self._meter.reserve(expected) if self._meter else None
         used: Sequence[Amount] = expected
@@ -180,7 +182,7 @@ class OwnRetriever(Model):
         ms = float(answer.get("ms") or 0.0)
         return Reply(value, tuple(used), ms, answer.get("waited_ms", 0.0), answer.get("attempts", 1))
 
-    def _asked(self, question: Question) -> dict[str, Any]:
+    def _asked(self, question: OwnQuestion) -> dict[str, Any]:
         if question in self._ended:
             return {"fault": {**self._ended[question], "again": True}}
         try:
@@ -194,10 +196,10 @@ class OwnRetriever(Model):
                 ended = error
         return {"fault": {"kind": ended.kind, "text": ended.text, "where": ""}}
 
-    def _alone(self, question: Question) -> dict[str, Any]:
+    def _alone(self, question: OwnQuestion) -> dict[str, Any]:
         return self._asks.ask(question.text, self._k, self._params, question.filter)
 
-    def _next(self, question: Question) -> dict[str, Any]:
+    def _next(self, question: OwnQuestion) -> dict[str, Any]:
         """Return the answer to a query, asked in a row with the next ones if all are fast."""
         while self._answers:
             asked, answer = self._answers.popleft()
@@ -223,7 +225,7 @@ class OwnRetriever(Model):
         self._ms = median(float(answer["ms"]) for answer in answers)
         self._in_rows &= not any(answer.get("usage") for answer in answers)
 
-    def _coming_row(self, question: Question) -> list[Question]:
+    def _coming_row(self, question: OwnQuestion) -> list[OwnQuestion]:
         """Return a query and those that are asked with it in a row."""
         while self._coming and self._coming.popleft() != question:
             pass
@@ -293,7 +295,7 @@ class OwnRetriever(Model):
         passages = np.array([self.shelf.position(one) for one in kept], dtype=np.int64)
         return Hits(passages, np.array(numbers, dtype=np.float64))
 
-    def _compare(self, call: tuple[Question, str], order: tuple[int, ...]) -> None:
+    def _compare(self, call: tuple[OwnQuestion, str], order: tuple[int, ...]) -> None:
         """Note whether a query that was asked before gets the same order again."""
         asked = call[0]
         if call in self._compared:

@@ -10,7 +10,7 @@ import polars as pl
 
 from core.pipeline.documents.formats import markdown_headings
 from core.pipeline.own.config import Match
-from core.pipeline.own.passages import Found, Kept, Shelf, Told, Way, plain_text
+from core.pipeline.own.passages import Found, Kept, PassageShelf, Told, Way, plain_text
 from core.pipeline.own.paths import Paths
 from core.pipeline.own.words import in_line
 
@@ -21,15 +21,15 @@ _WHOLE = 0.95  # Share of a document from which a part counts as the whole docum
 _HALF = 0.5  # Least length of a text not there word by word that counts as its document, as a share
 
 
-def shelf_of(corpus: Corpus) -> Shelf:
+def shelf_of(corpus: Corpus) -> PassageShelf:
     """Return the passages of a corpus, for looking up answers."""
     ids, texts, named = corpus.passage_ids, corpus.texts, corpus.named
     if named is None or named.chunks is None:
-        return Shelf(ids, texts, None if named is None else named.rows)
+        return PassageShelf(ids, texts, None if named is None else named.rows)
     return DocumentShelf(ids, texts, named.rows, named.chunks)
 
 
-class Part(NamedTuple):
+class DocumentPart(NamedTuple):
     """A part of a document."""
 
     document: int  # its position in the corpus
@@ -37,7 +37,7 @@ class Part(NamedTuple):
     end: int  # the position after its last character
 
 
-class DocumentShelf(Shelf):
+class DocumentShelf(PassageShelf):
     """The documents of a corpus; returned parts of them get positions after theirs.
 
     Args:
@@ -54,8 +54,8 @@ class DocumentShelf(Shelf):
     ) -> None:
         super().__init__(passage_ids, texts, rows)
         self.documents: list[str] = rows["text"].fill_null("").to_list()
-        self.parts: list[Part] = []
-        self._part_at: dict[Part, int] = {}
+        self.parts: list[DocumentPart] = []
+        self._part_at: dict[DocumentPart, int] = {}
         self._chunks = chunks
 
     def kept(self, at: int) -> Kept:
@@ -64,7 +64,7 @@ class DocumentShelf(Shelf):
 
     def position(self, kept: Kept) -> int:
         """Return the position of what was kept."""
-        return kept if isinstance(kept, int) else self._part(Part(*kept))
+        return kept if isinstance(kept, int) else self._part(DocumentPart(*kept))
 
     def shown(self, at: int) -> tuple[str, str]:
         """Return the id and text of a document; for a part also its characters."""
@@ -115,7 +115,7 @@ class DocumentShelf(Shelf):
         headings = list(markdown_headings(text))
         ends = [*(heading.start for heading in headings[1:]), len(text)]
         parts = [
-            Part(document, heading.start, heading.start + len(text[heading.start : end].rstrip()))
+            DocumentPart(document, heading.start, heading.start + len(text[heading.start : end].rstrip()))
             for heading, end in zip(headings, ends, strict=True)
             if in_line(heading.title) == told.heading
         ]
@@ -127,7 +127,7 @@ class DocumentShelf(Shelf):
         named = (self._by_path.find(name) for name in (told.source, *told.ids) if name)
         return next((at for at in named if at is not None), None), "source"
 
-    def _span(self, told: Told, document: int) -> Part | None:
+    def _span(self, told: Told, document: int) -> DocumentPart | None:
         """Return the place given in a hit, if its text, if any, really is there."""
         text = self.documents[document]
         if told.start is None or (told.end is None and not told.text):
@@ -135,14 +135,14 @@ class DocumentShelf(Shelf):
         end = told.start + len(told.text) if told.end is None else told.end
         said = in_line(text[told.start : end])
         stands = end <= len(text) and said and told.line in ("", said)
-        return Part(document, told.start, end) if stands else None
+        return DocumentPart(document, told.start, end) if stands else None
 
-    def _quote(self, line: str, document: int | None) -> Part | None:
+    def _quote(self, line: str, document: int | None) -> DocumentPart | None:
         at = self.words.holding(line) if document is None else document
         place = None if at is None else self.words.worded(at).find(line)
-        return None if at is None or place is None else Part(at, *place)
+        return None if at is None or place is None else DocumentPart(at, *place)
 
-    def _part(self, part: Part) -> int:
+    def _part(self, part: DocumentPart) -> int:
         """Return the position of a part, or the document's own position if the part is all of it."""
         if part.end - part.start >= _WHOLE * len(self.documents[part.document].strip()):
             return part.document
@@ -156,8 +156,8 @@ class DocumentShelf(Shelf):
         return Paths((name, at) for at, name in enumerate(self.ids))
 
     @cached_property
-    def _cut(self) -> dict[str, Part]:
+    def _cut(self) -> dict[str, DocumentPart]:
         """Return the places of passages cut by others, by their ids."""
         rows = self._chunks.select("passage_id", "source", "start_char", "end_char").iter_rows()
         at = self.named
-        return {name: Part(at[source], *place) for name, source, *place in rows if source in at}
+        return {name: DocumentPart(at[source], *place) for name, source, *place in rows if source in at}

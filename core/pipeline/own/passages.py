@@ -17,7 +17,7 @@ import polars as pl
 
 from core.pipeline.own.config import Match
 from core.pipeline.own.paths import Paths
-from core.pipeline.own.words import Texts, in_line
+from core.pipeline.own.words import PlacedTexts, in_line
 
 Way = Literal["id", "source", "text", "span", "quote", "heading"]
 _BLANKS = re.compile(r"\s+")
@@ -89,7 +89,7 @@ class Told(NamedTuple):
         return str(self.ids[0]) if self.ids else self.text or f"{self.source}, {self.heading.strip()}"
 
 
-class Shelf:
+class PassageShelf:
     """The passages of a corpus, for looking up answers.
 
     Args:
@@ -178,10 +178,10 @@ class Shelf:
         return None if at is None else self._sources[at][1]
 
     @cached_property
-    def words(self) -> Texts:
+    def words(self) -> PlacedTexts:
         """The texts of the passages, for finding them by their words."""
         texts = self._rows["text"].fill_null("") if self._rows is not None else self._texts
-        return Texts(texts.to_list())
+        return PlacedTexts(texts.to_list())
 
     @cached_property
     def named(self) -> dict[str, int]:

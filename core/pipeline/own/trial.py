@@ -12,7 +12,7 @@ from core.pipeline.own.config import OwnStack
 from core.pipeline.own.endpoint import filled
 from core.pipeline.own.model import asker_of, used_by
 from core.pipeline.own.parts import DocumentShelf, shelf_of
-from core.pipeline.own.passages import Placed, Shelf, Told
+from core.pipeline.own.passages import PassageShelf, Placed, Told
 from core.pipeline.own.process import Ended
 from core.pipeline.own.signature import fewer_words
 from core.providers.calls import Keys, redact
@@ -25,7 +25,7 @@ _TEXT = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class QueryTrial:
     """The answer to one query, and how it was read."""
 
     rows: pl.DataFrame  # columns of `TRIED`, as returned
@@ -39,7 +39,7 @@ class Trial:
     headed: int = 0  # unmatched passages that source and heading would identify
 
 
-def try_query(own: OwnStack, query: str, corpus: Corpus) -> Trial:
+def try_query(own: OwnStack, query: str, corpus: Corpus) -> QueryTrial:
     """Ask one query with the first value of each parameter; nothing is stored.
 
     Raises:
@@ -53,17 +53,17 @@ def try_query(own: OwnStack, query: str, corpus: Corpus) -> Trial:
         answer: dict[str, Any] = asks.ask(query, config.candidates, params)
         printed = getattr(asks, "printed", str)()
     except Ended as error:
-        return Trial(_NO_ROWS, fault=f"{error.kind}: {redact(error.text)}")
+        return QueryTrial(_NO_ROWS, fault=f"{error.kind}: {redact(error.text)}")
     finally:
         asks.close()
     if "fault" in answer:
         fault = answer["fault"]
         where = f" ({fault['where']})" if fault.get("where") else ""
         said = f"{fault['kind']}: {redact(str(fault['text']))}{where}"
-        return Trial(_NO_ROWS, answer.get("ms"), fault=said, hello=asks.hello, printed=printed)
+        return QueryTrial(_NO_ROWS, answer.get("ms"), fault=said, hello=asks.hello, printed=printed)
     shelf = shelf_of(corpus)
     rows, placed = _rows(answer["hits"], shelf, config), shelf.place(answer["hits"], config.match)
-    return Trial(
+    return QueryTrial(
         rows,
         answer["ms"],
         str(answer.get("shape", "")),
@@ -75,7 +75,7 @@ def try_query(own: OwnStack, query: str, corpus: Corpus) -> Trial:
     )
 
 
-def _rows(hits: list[Any], shelf: Shelf, config: OwnStack) -> pl.DataFrame:
+def _rows(hits: list[Any], shelf: PassageShelf, config: OwnStack) -> pl.DataFrame:
     rows = []
     for rank, hit in enumerate(hits, 1):
         told = Told.of(hit)
@@ -86,7 +86,9 @@ def _rows(hits: list[Any], shelf: Shelf, config: OwnStack) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=TRIED, orient="row")
 
 
-def _lacks(config: OwnStack, answer: JsonMap, shelf: Shelf, placed: Placed, hello: JsonMap) -> list[str]:
+def _lacks(
+    config: OwnStack, answer: JsonMap, shelf: PassageShelf, placed: Placed, hello: JsonMap
+) -> list[str]:
     """List what pages will lack, and what would provide it."""
     hits, whole = answer["hits"], sum(at < len(shelf) for at in placed.passages)
     priced = any(

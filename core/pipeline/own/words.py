@@ -58,7 +58,7 @@ class Worded:
         return self._spans[first][0], self._spans[last - 1][1]
 
 
-class Texts:
+class PlacedTexts:
     """Texts by their position."""
 
     def __init__(self, texts: Sequence[str]) -> None:

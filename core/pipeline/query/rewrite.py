@@ -83,7 +83,7 @@ REWRITES: Mapping[str, Callable[[str], str]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class RewriteWay:
     """A way to ask a chat model for a rewrite, and to read its answer."""
 
     system: str  # instructions
@@ -166,21 +166,21 @@ def _problem(text: str, most: int, mark: str) -> str:
     return "it repeats the marks" if mark in text else ""
 
 
-WAYS: Mapping[str, Way] = MappingProxyType(
+WAYS: Mapping[str, RewriteWay] = MappingProxyType(
     {
-        RESTATE: Way(
+        RESTATE: RewriteWay(
             system=_RESTATE,
             schema=object_schema({"query": _STRING}),
             read=read_query,
             answer=lambda length: length,
         ),
-        HYDE: Way(
+        HYDE: RewriteWay(
             system=_HYDE,
             schema=object_schema({"passage": _STRING}),
             read=_passage,
             answer=lambda length: length + 500,
         ),
-        MULTI_QUERY: Way(
+        MULTI_QUERY: RewriteWay(
             system=_VARY,
             schema=object_schema({"queries": {"type": "array", "items": _STRING}}),
             read=_queries,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from core.errors import InputError
 from core.metrics import Measure, score_at
 from core.pipeline.environment import threads
-from core.pipeline.evaluate.asking import Asker, Outcome
+from core.pipeline.evaluate.asking import Asker, StepOutcome
 from core.pipeline.evaluate.budget import FREE
 from core.pipeline.evaluate.build import Builder, Models
 from core.pipeline.evaluate.identity import identities
@@ -126,7 +126,7 @@ class Course:
         self._builder, self._models, self._price, self._check = builder, models, price, check
         self._stage = stage
         self._names = identities(job)
-        self._kept: dict[tuple[Step, int], dict[int, Outcome]] = {}
+        self._kept: dict[tuple[Step, int], dict[int, StepOutcome]] = {}
         self._texts = job.queries["text"].to_list()
         self._deepest = max(int(stack.spec["candidates"]) for stack in job.stacks)
 
@@ -191,7 +191,7 @@ class Course:
         again = f"pass {name(FIRST)}" if node.model is not None and self._job.protocol.repeats else ""
         self._stage(step.stage)
 
-        def ask(query: int) -> Outcome:
+        def ask(query: int) -> StepOutcome:
             self._check()
             text = self._texts[query]
             text = perturbed(text, step.typed) if step.typed else text

@@ -33,7 +33,7 @@ from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.run import Before
 from core.pipeline.evaluate.session import Session
 from core.pipeline.search.asking import Answers, Course, Grades
-from core.pipeline.search.propose import Space, Trial, optuna, parameters, propose, quiet
+from core.pipeline.search.propose import Space, StackTrial, optuna, parameters, propose, quiet
 from core.pipeline.search.race import Entry, Race, search
 from core.pipeline.sweep.fields import Search, searched_by
 from core.prices import CURRENCY, MS_PER_HOUR, PRICED_AS, PriceBook
@@ -189,7 +189,7 @@ class _Search:
         minutes, usd = self.race.how.minutes, self.race.how.usd
         return (minutes is None or self.kept.seconds < 60 * minutes) and (usd is None or self.kept.usd < usd)
 
-    def propose(self, known: Sequence[Trial], count: int, maximised: Sequence[bool]) -> list[int]:
+    def propose(self, known: Sequence[StackTrial], count: int, maximised: Sequence[bool]) -> list[int]:
         """Propose stacks to begin, repeating earlier proposals if the run was killed."""
         how = self.race.how
         key = short_hash(repr(known), str(count), how.sampler, str(how.seed))

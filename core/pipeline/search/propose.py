@@ -120,7 +120,7 @@ def _leaves(spec: JsonMap, before: str = "") -> Iterator[tuple[str, Value]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class StackTrial:
     """Results and broken limits of a stack that was started."""
 
     row: int  # its place in the space
@@ -135,7 +135,7 @@ def tell(
     *,
     harm: Floats | None = None,
     higher_is_better: bool,
-) -> tuple[list[Trial], list[bool]]:
+) -> tuple[list[StackTrial], list[bool]]:
     """Return the data for proposals, and which objectives are maximised.
 
     Time and cost are objectives only if they are known for all stacks and distinguish them.
@@ -146,7 +146,7 @@ def tell(
     broken = _broken(figures, harm, limits, higher_is_better=higher_is_better)
     values = np.column_stack([axis for axis, _ in axes])
     known = [
-        Trial(row, () if np.isnan(own).any() else tuple(own.tolist()), tuple(over.tolist()))
+        StackTrial(row, () if np.isnan(own).any() else tuple(own.tolist()), tuple(over.tolist()))
         for row, own, over in zip(rows, values, broken, strict=True)
     ]
     return known, [up for _, up in axes]
@@ -193,7 +193,7 @@ def quiet() -> Iterator[ModuleType]:
 
 def propose(
     space: Space,
-    trials: Sequence[Trial],
+    trials: Sequence[StackTrial],
     count: int,
     *,
     maximised: Sequence[bool],

@@ -16,7 +16,7 @@ import numpy as np
 
 from core.decide.pareto import undominated
 from core.metrics.rates import HOLES
-from core.pipeline.search.propose import Floats, Mask, Space, Trial, tell
+from core.pipeline.search.propose import Floats, Mask, Space, StackTrial, tell
 from core.pipeline.sweep.fields import Search
 from core.stats.intervals import Sample, resampled, weights
 
@@ -33,7 +33,7 @@ USUAL_GAP = 0.1
 _TINY = 1e-9
 _RIVALS = 8
 """Number of possible rivals compared, the best on a stack's queries; the others hardly ever beat it."""
-Propose = Callable[[Sequence[Trial], int, Sequence[bool]], Sequence[int]]
+Propose = Callable[[Sequence[StackTrial], int, Sequence[bool]], Sequence[int]]
 """Proposes this many unknown stacks, given the direction of each objective."""
 
 
@@ -208,7 +208,7 @@ def _median(values: Floats) -> float:
     return float("nan") if np.isnan(values).any() or not len(values) else float(np.median(values))
 
 
-class Ask(Protocol):
+class RaceAsk(Protocol):
     """Asks stacks some queries of the order."""
 
     def __call__(self, rows: Sequence[int], first: int, last: int) -> Sequence[tuple[Floats, ...]]:
@@ -218,7 +218,7 @@ class Ask(Protocol):
 def search(
     space: Space,
     race: Race,
-    ask: Ask,
+    ask: RaceAsk,
     propose: Propose,
     *,
     start: Sequence[int] = (),

@@ -17,7 +17,7 @@ from core.pipeline.own.signature import NO_SIZE, takes_no_k
 from core.pipeline.query.perturb import check_perturb
 from core.pipeline.ranking.pool import LEGS
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
-from core.pipeline.sweep.known import NONE, Known
+from core.pipeline.sweep.known import NONE, KnownNames
 from core.pipeline.sweep.model import METHODS, SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity, SpecError, suggestion
 from core.prices import CURRENCY, PRICE_IT, PriceBook, load_books
@@ -35,7 +35,7 @@ _ORDER = list(Severity)
 class Facts:
     """Facts that rules look at beside the stack."""
 
-    known: Known = field(default_factory=Known)  # possible components of a stack
+    known: KnownNames = field(default_factory=KnownNames)  # possible components of a stack
     passages: int | None = None  # how many passages are searched; None = not known
     deepest: bool = False  # whether rerankers are asked at the deepest K only
 
@@ -175,7 +175,7 @@ _RULES: tuple[tuple[str, Rule], ...] = (
 def check(
     spec: SweepSpec,
     *,
-    known: Known | None = None,
+    known: KnownNames | None = None,
     stacks: Sequence[Stack] | None = None,
     passages: int | None = None,
     books: Mapping[str, PriceBook] | None = None,
@@ -184,7 +184,7 @@ def check(
 
     Reads no corpus, sends nothing and writes nothing.
     """
-    known = known or Known(spec.models)
+    known = known or KnownNames(spec.models)
     books = load_books() if books is None else books
     problems = list(_whole(spec, books))
     asked = count(spec)
@@ -310,7 +310,7 @@ def _incumbent(spec: SweepSpec, stacks: Sequence[Stack]) -> Iterator[Problem]:
 
 
 def _missing(
-    spec: SweepSpec, stacks: Sequence[Stack], known: Known, book: PriceBook | None
+    spec: SweepSpec, stacks: Sequence[Stack], known: KnownNames, book: PriceBook | None
 ) -> Iterator[Problem]:
     """Yield missing keys, packages and prices that a run needs."""
     used = {(key, str(stack.spec[key])) for stack in stacks for key in MODELS if key in stack.spec}

@@ -12,7 +12,7 @@ from core.pipeline.evaluate.steps import FILTERING
 from core.pipeline.index import INDEX_NAMES, kind_of
 from core.pipeline.query.perturb import WAYS, perturb_table
 from core.pipeline.sweep.fields import Bm25, Encoder, Methodic
-from core.pipeline.sweep.known import NONE, Known
+from core.pipeline.sweep.known import NONE, KnownNames
 from core.pipeline.sweep.model import METHODS, Axes, Mode, Point, SweepSpec
 from core.pipeline.sweep.sources import is_documents
 from core.records import JsonMap, Stack
@@ -34,7 +34,7 @@ SENTENCES = Methodic(method="sentence")
 MAX_STACKS = 20_000  # More than this many combinations are a mistake
 
 
-def _spec(choice: Choice, language: str, known: Known, chunker: Methodic | None = None) -> JsonMap:
+def _spec(choice: Choice, language: str, known: KnownNames, chunker: Methodic | None = None) -> JsonMap:
     """Write the specification of a stack; `chunker` is for stacks that name none."""
     given = {axis: value for axis, value in choice.items() if value is not None}
     own = {**_USUAL, "chunker": chunker, **given}
@@ -86,14 +86,14 @@ def _canonical(axis: str, chosen: Methodic | None, language: str) -> JsonMap:
         return table
 
 
-def expand(spec: SweepSpec, known: Known | None = None, *, whole: bool = False) -> list[Stack]:
+def expand(spec: SweepSpec, known: KnownNames | None = None, *, whole: bool = False) -> list[Stack]:
     """Return the stacks of a specification; those that a search begins with come first.
 
     Args:
         whole: Whether the passages of a stored collection are whole documents, which are cut by default as
             their folder would be.
     """
-    known = known or Known(spec.models)
+    known = known or KnownNames(spec.models)
     usual = SENTENCES if whole or is_documents(spec.collection) else None
     listed: list[Choice] = [dict(point) for point in spec.points]
     combined: list[Choice] = []
@@ -123,7 +123,7 @@ def count(spec: SweepSpec) -> int:
 
 def grid(axes: Axes, language: str = "english") -> list[Stack]:
     """Return the stacks of one block of axes, without a specification around it; see `expand`."""
-    known = Known()
+    known = KnownNames()
     return _stacks(_spec(choice, language, known) for choice in _grid(axes))
 
 
@@ -177,7 +177,7 @@ def _legs(axes: Axes, mode: Mode) -> Iterator[dict[str, Any]]:
             yield {**one, **other, "fusion": fusion}
 
 
-def _one_factor(axes: Axes, baseline: Point, known: Known) -> Iterator[Choice]:
+def _one_factor(axes: Axes, baseline: Point, known: KnownNames) -> Iterator[Choice]:
     """Yield the baseline, then every other value of every axis put into it alone."""
     firsts: dict[str, Any] = {name: next(iter(getattr(axes, name)), None) for name in _VARIED}
     start = {**firsts, **{name: value for name, value in baseline if value is not None}}
@@ -194,7 +194,7 @@ def _one_factor(axes: Axes, baseline: Point, known: Known) -> Iterator[Choice]:
                 yield {**start, axis: value}
 
 
-def _fitting(encoder: Encoder, dim: int | None, known: Known) -> int | None:
+def _fitting(encoder: Encoder, dim: int | None, known: KnownNames) -> int | None:
     """Return the baseline's dimension if the model has it, otherwise the model's own."""
     if encoder.dim:
         return encoder.dim[0]

@@ -14,7 +14,7 @@ from core.filters import Condition, Filter, Kind, decoded, fields_of, parse
 from core.pipeline.evaluate.job import Corpus
 from core.pipeline.evaluate.steps import FILTERING, NONE
 from core.pipeline.index import ENGINES, index_options, is_existing, kind_of
-from core.pipeline.index.scope import PARTITION, PRE, Way, filter_way, partition
+from core.pipeline.index.scope import PARTITION, PRE, FilterWay, filter_way, partition
 from core.pipeline.own.config import OwnStack, own_of
 from core.pipeline.own.signature import takes_no_filter
 from core.pipeline.sweep.problems import Problem, Severity
@@ -157,7 +157,7 @@ def _with_way(stack: Stack, filters: Filters) -> Stack:
     if own_of(stack.spec):
         return stack
     named = str(stack.spec.get(FILTERING, PRE))
-    if filter_way(named) == Way(PARTITION):
+    if filter_way(named) == FilterWay(PARTITION):
         named = f"{PARTITION}:{_field(filters)}"
     return Stack({**stack.spec, FILTERING: named})
 
@@ -180,7 +180,7 @@ def _field(filters: Filters) -> str:
     )
 
 
-def _way(spec: JsonMap) -> Way:
+def _way(spec: JsonMap) -> FilterWay:
     return filter_way(str(spec.get(FILTERING, NONE)))
 
 

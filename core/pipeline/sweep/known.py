@@ -39,7 +39,7 @@ class _NoKeys(Keys):
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownNames:
     """Facade of the registries: what a name stands for, without loading a model or sending anything."""
 
     models: Mapping[str, ModelConfig] = field(default_factory=dict)  # the specification's own models by name

@@ -14,7 +14,7 @@ from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.steps import Graph, Identities, Step
 from core.pipeline.own.config import OWN
 from core.pipeline.own.model import expected_usage
-from core.pipeline.sweep.known import NONE, Known
+from core.pipeline.sweep.known import NONE, KnownNames
 from core.pipeline.sweep.pools import Pools
 from core.providers.base import Amount, Purpose, total
 from core.providers.config import ModelConfig, place_of
@@ -87,7 +87,7 @@ class Paid:
     notes: tuple[str, ...] = ()  # how it was counted; some may be empty
 
 
-class Asked(NamedTuple):
+class StepUsage(NamedTuple):
     """One step's usage when every query goes through it once."""
 
     by_query: list[tuple[Usage, int]]  # usage and calls, query by query
@@ -99,7 +99,7 @@ class Counting:
     """Counts the calls of the steps of an evaluation."""
 
     def __init__(
-        self, job: Job, graph: Graph, names: Identities, known: Known, built: Callable[[Step], bool]
+        self, job: Job, graph: Graph, names: Identities, known: KnownNames, built: Callable[[Step], bool]
     ) -> None:
         self._job, self._graph, self._names, self._known, self._built = job, graph, names, known, built
         self._queries: list[str] = job.queries["text"].to_list()
@@ -180,13 +180,13 @@ class Counting:
             notes=notes,
         )
 
-    def _asked(self, step: Step, name: str) -> Asked:
+    def _asked(self, step: Step, name: str) -> StepUsage:
         spec = self._specs[step]
         if step.kind == "rerank":
             return self._reranks(self._reranker(name), spec, int(step.params["depth"]))
         if step.kind == "rewrite":
             rewrite = self._known.planned_rewrite(name)
-            return Asked(
+            return StepUsage(
                 [(rewrite.expected(query), 1) for query in self._pools.typed(spec)], False, (ANSWERS,)
             )
         config = self._known.config("embedder", name)
@@ -196,20 +196,20 @@ class Counting:
         used: list[tuple[Usage, int]] = [
             ((embedding(config, token.tokens),), token.texts) for token in tokens
         ]
-        return Asked(used, counts.exact and certain, (counts.note, "" if certain else REWRITTEN))
+        return StepUsage(used, counts.exact and certain, (counts.note, "" if certain else REWRITTEN))
 
-    def _reranks(self, reranker: Reranker, spec: JsonMap, depth: int) -> Asked:
+    def _reranks(self, reranker: Reranker, spec: JsonMap, depth: int) -> StepUsage:
         way, config = reranker_config(reranker.name, self._known.models)
         counts = counter(config.tokenizer)
         pools = self._pools.of(spec, depth)
         if pools is None:
-            return Asked(self._typical(reranker, spec, depth), False, (counts.note, POOL_TYPICAL))
+            return StepUsage(self._typical(reranker, spec, depth), False, (counts.note, POOL_TYPICAL))
         used: list[tuple[Usage, int]] = []
         for query, pool in zip(self._pools.asked(spec), pools, strict=True):
             lengths = [reranker.count_tokens(passage) for passage in pool]
             expected = reranker.expected(reranker.count_tokens(query), lengths) if pool else ()
             used.append((expected, _calls(reranker, len(pool))))
-        return Asked(used, counts.exact and not way, (counts.note, POOL_KNOWN))
+        return StepUsage(used, counts.exact and not way, (counts.note, POOL_KNOWN))
 
     def _typical(self, reranker: Reranker, spec: JsonMap, depth: int) -> list[tuple[Usage, int]]:
         """Return a reranker's typical usage, shared by all of a corpus's pools, which may number hundreds."""

@@ -12,7 +12,7 @@ from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import MODELS, identities
 from core.pipeline.evaluate.steps import NONE, Route, Step, graph
 from core.pipeline.sweep.fields import searched_by
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.paid import CORPUS, Counting, Paid, Usage, count_texts, embedding, fewest_calls
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.resources import (
@@ -129,7 +129,7 @@ class Plan(Bill):
 def plan(
     job: Job,
     *,
-    known: Known | None = None,
+    known: KnownNames | None = None,
     rates: Rates | None = None,
     built: Callable[[Step], bool] = lambda _: False,
     problems: Sequence[Problem] = (),
@@ -143,7 +143,7 @@ def plan(
     Returns:
         The plan. Dollars are those of calls that succeed at once: a call whose answer is lost is paid twice.
     """
-    known, rates = known or Known(job.models), rates or Rates()
+    known, rates = known or KnownNames(job.models), rates or Rates()
     names = identities(job)
     rerankers = sorted({stack.spec.get("reranker", NONE) for stack in job.stacks} - {NONE})
     pointwise = [name for name in rerankers if known.planned_reranker(name).pointwise]
@@ -207,7 +207,7 @@ def priced_lines(
 
 
 def embedded_lines(
-    of: tuple[str, str, Purpose], texts: Sequence[str], known: Known, book: PriceBook
+    of: tuple[str, str, Purpose], texts: Sequence[str], known: KnownNames, book: PriceBook
 ) -> Iterator[Line]:
     """Yield the line of texts that a model embeds; none if it runs here.
 
@@ -231,7 +231,7 @@ def asked_seconds(line: Line, chat: Chat) -> float:
     return (line.calls * CHAT_MS / 1000 + written / OUTPUT_TOKENS_PER_S) / chat.concurrency
 
 
-def _services(job: Job, known: Known) -> Iterator[Service]:
+def _services(job: Job, known: KnownNames) -> Iterator[Service]:
     for own in job.own.values():
         if own.url is not None:
             by = known.keys.allowed_by(own.key_env, own.url) if own.key_env else ""

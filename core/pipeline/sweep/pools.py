@@ -18,7 +18,7 @@ from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed
 from core.pipeline.ranking import Hits
 from core.pipeline.ranking.pool import fuse
-from core.pipeline.sweep.known import NONE, Known
+from core.pipeline.sweep.known import NONE, KnownNames
 from core.providers.base import Purpose
 from core.providers.embed import Vectors, make_embedder, unit_rows
 from core.records import JsonMap, canonical_json
@@ -36,7 +36,7 @@ class Pools:
         self,
         corpora: Mapping[str | None, Corpus],
         queries: Sequence[str],
-        known: Known,
+        known: KnownNames,
         chunking: Callable[[JsonMap], str | None],
         names: Names = MappingProxyType({}),
     ) -> None:

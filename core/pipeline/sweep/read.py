@@ -27,7 +27,7 @@ from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.fields import TaskShare
 from core.pipeline.sweep.filters import Filters, filters_of, marked, own_problems, way_problems, with_ways
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.model import GoldenSource, Latency, SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity
 from core.pipeline.sweep.sources import (
@@ -55,7 +55,7 @@ def read_job(
     spec: SweepSpec,
     *,
     shelf: Shelf | None = None,
-    known: Known | None = None,
+    known: KnownNames | None = None,
     books: Mapping[str, PriceBook] | None = None,
     to_run: bool = True,
     judged: bool = True,
@@ -74,7 +74,7 @@ def read_job(
         SpecError: With everything that cannot work.
         InputError: If something it names cannot be read.
     """
-    known = known or Known(spec.models)
+    known = known or KnownNames(spec.models)
     books = load_books() if books is None else books
     stacks = expand(spec, known)
     require(check(spec, known=known, stacks=stacks, books=books), to_run=to_run)

@@ -16,7 +16,7 @@ from core.pipeline.evaluate import Corpus, Job
 from core.pipeline.evaluate.steps import FILTERING, Graph, Step
 from core.pipeline.index import expected_bytes
 from core.pipeline.index.scope import PARTITION, filter_way, partition
-from core.pipeline.sweep.known import LOCAL_ENGINES, NONE, Known
+from core.pipeline.sweep.known import LOCAL_ENGINES, NONE, KnownNames
 from core.pipeline.sweep.paid import CORPUS, Paid
 from core.pipeline.sweep.pools import FREE
 from core.pipeline.sweep.scale import build_seconds
@@ -47,7 +47,7 @@ BM25_BYTES_PER_CHARACTER = 0.6
 BUILD, ASK = "build here", "ask here"
 
 
-class Speed(NamedTuple):
+class MachineSpeed(NamedTuple):
     """Recent speed of an embedder."""
 
     query_ms: float  # milliseconds of one query
@@ -60,7 +60,7 @@ class Rates:
 
     # Median ms by stage, model and candidate depth (0 if none matters), of earlier runs
     measured: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
-    probed: Mapping[str, Speed] = field(default_factory=dict)  # Speeds of embedders by their name
+    probed: Mapping[str, MachineSpeed] = field(default_factory=dict)  # Speeds of embedders by their name
 
     def call(self, stage: str, model: str, depth: int, used: tuple[Amount, ...]) -> tuple[float, str]:
         """Return the milliseconds of a vendor's call for one query, and their basis.
@@ -123,7 +123,7 @@ def embedding_here_s(provider: str, passages: int) -> float:
     return passages / (STATIC_PASSAGES_PER_S if provider in FREE else ENCODER_PASSAGES_PER_S)
 
 
-def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
+def probe(job: Job, known: KnownNames | None = None) -> dict[str, MachineSpeed]:
     """Time a sweep's embedders on self-hosted servers; vendors are not asked.
 
     Each is sent the sweep's first question twice, the first time unmeasured, and one call of at most 8
@@ -132,7 +132,7 @@ def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
     Raises:
         ProviderError: If a server does not answer, or there is no key.
     """
-    known = known or Known(job.models)
+    known = known or KnownNames(job.models)
     searched = {str(stack.spec.get("embedder", NONE)): stack.spec for stack in job.stacks}
     speeds = {}
     for name in sorted(searched.keys() - {NONE}):
@@ -150,7 +150,7 @@ def probe(job: Job, known: Known | None = None) -> dict[str, Speed]:
             query = embedder.embed_query(asked)
             reply = embedder.embed_batch(passages, Purpose.PASSAGE)
             tokens = sum(map(embedder.count_tokens, passages))
-        speeds[name] = Speed(query.ms, 1000 * tokens / max(reply.ms, 1e-3))
+        speeds[name] = MachineSpeed(query.ms, 1000 * tokens / max(reply.ms, 1e-3))
     return speeds
 
 
@@ -172,7 +172,13 @@ class Resources:
 
 
 def resources(
-    job: Job, steps: Graph, paid: Sequence[Paid], *, known: Known, rates: Rates, built: Callable[[Step], bool]
+    job: Job,
+    steps: Graph,
+    paid: Sequence[Paid],
+    *,
+    known: KnownNames,
+    rates: Rates,
+    built: Callable[[Step], bool],
 ) -> Resources:
     """Estimate time and memory of an evaluation; see `core.pipeline.sweep.plan.plan`."""
     corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
@@ -200,7 +206,7 @@ def resources(
     )
 
 
-def _paid_s(paid: Paid, job: Job, known: Known, rates: Rates) -> tuple[float, str]:
+def _paid_s(paid: Paid, job: Job, known: KnownNames, rates: Rates) -> tuple[float, str]:
     if paid.stage == CORPUS:
         config = known.config("embedder", paid.model)
         tokens = sum(used.amount or 0.0 for used in paid.used)
@@ -217,7 +223,7 @@ def _paid_s(paid: Paid, job: Job, known: Known, rates: Rates) -> tuple[float, st
     return asked * ms / 1000 / job.protocol.concurrency, basis
 
 
-def _build_s(step: Step, corpora: Mapping[str, Corpus], known: Known) -> float:
+def _build_s(step: Step, corpora: Mapping[str, Corpus], known: KnownNames) -> float:
     """Return the seconds of building here; vectors from vendors are counted with the paid calls."""
     size = len(_corpus(step, corpora))
     if step.kind == "bm25":
@@ -232,7 +238,7 @@ def _build_s(step: Step, corpora: Mapping[str, Corpus], known: Known) -> float:
     return embedding_here_s(provider, size)
 
 
-def _ask_s(job: Job, steps: Graph, corpora: Mapping[str, Corpus], known: Known) -> float:
+def _ask_s(job: Job, steps: Graph, corpora: Mapping[str, Corpus], known: KnownNames) -> float:
     """Return the seconds of asking here: each query once unmeasured and then in every pass."""
     ms = 0.0
     for step in steps.steps:

@@ -23,7 +23,7 @@ from core.store.engine import ENGINE
 _ROWS = "SELECT {columns} FROM read_parquet($files) WHERE collection_id = $collection ORDER BY 1"
 
 
-class Held(NamedTuple):
+class HeldPassages(NamedTuple):
     """Rows of one collection in one table: its id, and the files that hold them."""
 
     collection_id: str
@@ -42,10 +42,12 @@ class Held(NamedTuple):
 class Filtered(NamedTuple):
     """Where the filters of a collection's questions are, and what its passages are known by."""
 
-    filters: Held
-    fields: Held
-    metadata: tuple[Held, ...]  # of the searched passages, then of the documents that they were cut from
-    passages: Held  # the searched passages, for their sources
+    filters: HeldPassages
+    fields: HeldPassages
+    metadata: tuple[
+        HeldPassages, ...
+    ]  # of the searched passages, then of the documents that they were cut from
+    passages: HeldPassages  # the searched passages, for their sources
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from core.metrics.info import depths_by_row, sets_by_row
 from core.store import seals
 from core.store.engine import ENGINE
 from core.store.read.codes import Filed, coded, found_in
-from core.store.read.lists import LINEAR, Axes, Five, Judged, Judges, Lists, Places, judged
+from core.store.read.lists import LINEAR, Axes, Five, JudgementLists, Judges, Lists, Places, judged
 from core.store.read.memory import Memory
 
 EMPTY = -1  # Grade of a slot without a passage
@@ -147,7 +147,7 @@ def _batches(lists: Mapping[Filed, Lists]) -> Iterator[dict[Filed, Lists]]:
 
 
 def _places(
-    lists: Mapping[Filed, Lists], golden: Judged, judgements: tuple[Filed, ...]
+    lists: Mapping[Filed, Lists], golden: JudgementLists, judgements: tuple[Filed, ...]
 ) -> list[npt.NDArray[np.int32]]:
     """Return, for each part, the index of each of its passages in a query's table of grades.
 
@@ -170,7 +170,7 @@ def _fill(
     grades: npt.NDArray[np.int8],
     lists: Sequence[Lists],
     places: Sequence[npt.NDArray[np.int32]],
-    golden: Judged,
+    golden: JudgementLists,
     positions: Sequence[int],
 ) -> None:
     """Grade lists with one golden set, some runs at a time."""
@@ -196,7 +196,9 @@ def _slots(
     return slots
 
 
-def _picked(slots: npt.NDArray[np.int32], golden: Judged, positions: Sequence[int]) -> npt.NDArray[np.int8]:
+def _picked(
+    slots: npt.NDArray[np.int32], golden: JudgementLists, positions: Sequence[int]
+) -> npt.NDArray[np.int8]:
     """Pick grades from the table of each query."""
     table = np.zeros(len(golden.ids) + 2, dtype=np.int8)
     table[-1] = EMPTY
@@ -312,7 +314,7 @@ def _codes_of(ids: pa.Array, known: pa.Array, of_known: npt.NDArray[np.int32]) -
 
 
 def _best_of_source(
-    golden: Judged,
+    golden: JudgementLists,
     source: npt.NDArray[np.int32],
     known: int,
     *,
@@ -346,7 +348,7 @@ def _best_of_source(
 
 
 def _by_source(
-    golden: Judged, source: npt.NDArray[np.int32]
+    golden: JudgementLists, source: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Count sources of judged passages, query by query: by set of grades, and by number per grade."""
     queries = len(golden.query_ids)

@@ -22,7 +22,7 @@ Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgementLists:
     """A golden set's judgements; the rows of a query are adjacent."""
 
     query_ids: tuple[str, ...]  # the judged queries, sorted
@@ -35,7 +35,9 @@ class Judged:
 
 
 @lru_cache(maxsize=64)
-def judged(golden_set_id: str, judgements: Sequence[Filed], filtered: Filtered | None = None) -> Judged:
+def judged(
+    golden_set_id: str, judgements: Sequence[Filed], filtered: Filtered | None = None
+) -> JudgementLists:
     """Read a golden set's judgements; cached, because files of a store never change.
 
     Args:
@@ -45,7 +47,7 @@ def judged(golden_set_id: str, judgements: Sequence[Filed], filtered: Filtered |
     return every if filtered is None else _within(every, filtered)
 
 
-def _within(every: Judged, filtered: Filtered) -> Judged:
+def _within(every: JudgementLists, filtered: Filtered) -> JudgementLists:
     """Return the judgements of passages that the askers may see; questions left with none are left out."""
     sizes = np.diff(every.start)
     query = np.repeat(np.arange(len(sizes)), sizes)
@@ -68,12 +70,12 @@ def _within(every: Judged, filtered: Filtered) -> Judged:
 
 
 @lru_cache(maxsize=64)
-def _judged(golden_set_id: str, judgements: Sequence[Filed]) -> Judged:
+def _judged(golden_set_id: str, judgements: Sequence[Filed]) -> JudgementLists:
     if not judgements:
         nothing = np.zeros(0, dtype=np.int32)
         ids = pa.array([], type=pa.large_string())
         counts = np.zeros((0, 5), dtype=np.int32)
-        return Judged((), counts, ids, np.zeros(1, dtype=np.int64), nothing, nothing.astype(np.int8))
+        return JudgementLists((), counts, ids, np.zeros(1, dtype=np.int64), nothing, nothing.astype(np.int8))
     (file,) = judgements  # all rows of a golden set are in one part
     part = coded(file)
     assert part.grade is not None  # noqa: S101 - a part of judgements
@@ -85,7 +87,7 @@ def _judged(golden_set_id: str, judgements: Sequence[Filed]) -> Judged:
     query = np.repeat(np.arange(len(lists)), np.diff(start))
     counts = np.bincount(query * 5 + grade - 1, minlength=len(lists) * 5).reshape(-1, 5).astype(np.int32)
     counts.flags.writeable = False
-    return Judged(
+    return JudgementLists(
         query_ids=tuple(part.queries[place] for place in part.query[lists]),
         counts=counts,
         ids=part.ids,
@@ -141,7 +143,7 @@ class Axes:
     query_at: Mapping[str, int]  # position of each query
 
     @classmethod
-    def of(cls, run_ids: tuple[str, ...], goldens: Sequence[Judged]) -> Axes:
+    def of(cls, run_ids: tuple[str, ...], goldens: Sequence[JudgementLists]) -> Axes:
         """Return the axes for some runs and the golden sets that judge them."""
         queries = goldens[0].query_ids
         if len(goldens) > 1:
@@ -159,7 +161,10 @@ class Axes:
         return [self.query_at[query_id] for query_id in query_ids]
 
     def spread(
-        self, groups: Sequence[Judges], goldens: Sequence[Judged], counts: Sequence[npt.NDArray[Number]]
+        self,
+        groups: Sequence[Judges],
+        goldens: Sequence[JudgementLists],
+        counts: Sequence[npt.NDArray[Number]],
     ) -> npt.NDArray[Number]:
         """Return counts [queries, kinds] of each golden set for its runs.
 

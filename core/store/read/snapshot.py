@@ -13,7 +13,7 @@ from core.metrics.access import ALLOWED, UNFILTERED
 from core.records import part_id
 from core.store.engine import EXAMINE, Params, as_store_error
 from core.store.read import graded
-from core.store.read.access import Access, Filtered, Held, access
+from core.store.read.access import Access, Filtered, HeldPassages, access
 from core.store.read.graded import Graded, Sourced
 from core.store.read.lists import Judges
 from core.store.read.memory import Memory
@@ -253,8 +253,8 @@ class Snapshot(Revision):
         parts = self.collections(parts=True).filter(collection_id=collection_id)["part_of"].drop_nulls()
         whole = str(parts[0]) if parts.len() else collection_id
 
-        def held(table: str, name: str) -> Held:
-            return Held(name, tuple(self._files(table, [name])))
+        def held(table: str, name: str) -> HeldPassages:
+            return HeldPassages(name, tuple(self._files(table, [name])))
 
         filters = held("query_filters", whole)
         if not filters.files:

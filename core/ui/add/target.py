@@ -18,7 +18,7 @@ from core.ui.add.files import leave_out
 from core.views.text import plain
 from core.work.imports import imports, words
 from core.work.imports.anchored import StoredDocuments
-from core.work.imports.imports import Plan, Strange
+from core.work.imports.imports import ImportPlan, Strange
 from core.work.imports.matching import Match
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def open_workspace(chosen: Options) -> str | None:
     return workspace if chosen.collection_id is None and workspace in chosen.known_collections else None
 
 
-def goes_into(plan: Plan, chosen: Options, decided: Decided) -> None:
+def goes_into(plan: ImportPlan, chosen: Options, decided: Decided) -> None:
     """Draw the workspace, chosen or newly named, and how many queries and passages exist there."""
     named = st.session_state.get(_NAMED, {}).get(decided.files)
     if plan.made is not None and chosen.collection_id is None:
@@ -164,7 +164,7 @@ def goes_into(plan: Plan, chosen: Options, decided: Decided) -> None:
     )
 
 
-def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
+def matches(plan: ImportPlan, decided: Decided, workspace: str | None) -> None:
     """Draw how many ids exist in the destination, or in which other workspace they do."""
     strange = {match for group in plan.strange for match in group.matches}
     listed = [match for match in plan.matches if match not in strange and (match.foreign or not match.own)]
@@ -187,7 +187,7 @@ def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
                 _strip_button(Strange(decided.names, plan.apart), decided, workspace, "foreign")
 
 
-def placed(plan: Plan, decided: Decided) -> None:
+def placed(plan: ImportPlan, decided: Decided) -> None:
     """Draw passages known to the workspace under other names, and the button that maps them."""
     for place, found in enumerate(plan.placeable):
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -201,7 +201,7 @@ def placed(plan: Plan, decided: Decided) -> None:
         )  # fmt: skip
 
 
-def own_ids(plan: Plan, decided: Decided) -> None:
+def own_ids(plan: ImportPlan, decided: Decided) -> None:
     """Draw how many queries retrieve themselves, and the button that excludes those passages."""
     if plan.own:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -217,7 +217,7 @@ def _by(decided: Decided, found: Placeable) -> None:
     _into(decided, found.collection_id)
 
 
-def strangers(plan: Plan, decided: Decided) -> None:
+def strangers(plan: ImportPlan, decided: Decided) -> None:
     """Draw files whose ids are unknown to the workspace: both kinds of id, and a button per option."""
     for place, group in enumerate(() if decided.take else plan.strange):
         into = group.matches[0].collection_id
@@ -268,7 +268,7 @@ def _strip(decided: Decided, files: Sequence[str], strips: Mapping[str, str], in
     _into(decided, into)
 
 
-def _own(plan: Plan, decided: Decided, group: Strange) -> None:
+def _own(plan: ImportPlan, decided: Decided, group: Strange) -> None:
     if set(group.files) == set(decided.names) and plan.made is not None:
         _into(decided, imports.own_name(plan.made, cache.snapshot(None)))
     else:

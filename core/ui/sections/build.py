@@ -21,14 +21,14 @@ from core.views.pages import SECTION
 from core.views.text import plain
 from core.work import paid
 from core.work.golden import form, landing, words
-from core.work.golden.form import Form
+from core.work.golden.form import GoldenForm
 from core.work.golden.job import GoldenJob
 from core.work.golden.kind import GOLDEN
 from core.work.golden.plan import GoldenPlan, candidates, plan
 from core.work.golden.prompts import KINDS, prompt
 from core.work.golden.run import refinements
 from core.work.golden.spec import GoldenSpec
-from core.work.work import Known
+from core.work.work import StartedWork
 
 _CURVES = cols.Rows(
     "convergence",
@@ -66,7 +66,7 @@ def build(view: View) -> None:
     _refined(view, begun)
 
 
-def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
+def _finish(collection_id: str, one: StartedWork, bar: DeltaGenerator) -> None:
     """Draw the link to the label mix of a built set."""
     built = str(one.status.facts.get("golden_set_id") or "")
     if not built or one.status.collection_id != collection_id:
@@ -78,7 +78,7 @@ def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
         st.rerun()  # only a part of the page is redrawn for running work, and the section stays
 
 
-def _refined(view: View, begun: Sequence[Known]) -> None:
+def _refined(view: View, begun: Sequence[StartedWork]) -> None:
     """Draw whether refining is worth it, and how the latest refining build ordered each question's best."""
     here = [one for one in begun if one.status.collection_id == view.scope.collection_id]
     names = (str(one.status.facts.get("golden_set_id") or "") for one in here)
@@ -129,14 +129,14 @@ def _new(view: View) -> None:
     work.offer(GOLDEN, text, key="build", plan_of=partial(_plan_of, view.snapshot))
 
 
-def _fill_in(view: View, collection: str) -> Form:
-    begun = Form(name=f"{collection}-judged", collection=collection)
+def _fill_in(view: View, collection: str) -> GoldenForm:
+    begun = GoldenForm(name=f"{collection}-judged", collection=collection)
     first, second, third = st.columns([2, 3, 1]), st.columns([3, 2, 1]), st.columns([2, 1, 1, 1])
     refine = third[0].selectbox(
         "Put the best in order", list(form.REFINE), key="golden_refine",
         help="A judge orders five passages at a time, 100 to 270 calls a question; a noisy one loses by it.",
     )  # fmt: skip
-    return Form(
+    return GoldenForm(
         name=first[0].text_input("Name", begun.name, key=f"golden_name_{collection}") or begun.name,
         collection=collection,
         sources=tuple(first[1].multiselect(

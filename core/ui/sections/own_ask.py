@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import ClqError
 from core.number_format import ms
 from core.pipeline.own.endpoint import presets
-from core.pipeline.own.trial import Trial, try_query
+from core.pipeline.own.trial import QueryTrial, try_query
 from core.pipeline.sweep import load
 from core.pipeline.sweep.plan import Plan
 from core.pipeline.sweep.problems import Problem, SpecError
@@ -210,7 +210,7 @@ def _try(text: str, form: OwnForm) -> None:
         _show(known[2], st.container(border=True))
 
 
-def _show(tried: Trial, place: DeltaGenerator) -> None:
+def _show(tried: QueryTrial, place: DeltaGenerator) -> None:
     with place:
         if tried.fault:
             st.error(plain(tried.fault), icon=":material/warning:")

@@ -18,10 +18,10 @@ from core.work.paid import models
 from core.work.questions import words as asking
 from core.work.questions.drafts import KINDS
 from core.work.questions.folder import read
-from core.work.questions.form import RULES, Form, specification
+from core.work.questions.form import RULES, QuestionsForm, specification
 from core.work.questions.kind import QUESTIONS
 from core.work.sweep import form as run_form
-from core.work.work import Known
+from core.work.work import StartedWork
 
 _MADE = cols.Rows(
     "made",
@@ -58,7 +58,7 @@ def _review() -> None:
         review(made[st.selectbox("Set", list(made), key="reviewed_set")])
 
 
-def _finish(one: Known, bar: DeltaGenerator) -> None:
+def _finish(one: StartedWork, bar: DeltaGenerator) -> None:
     """Draw the link to page Run, with documents, questions and judgements filled in."""
     folder = asking.made_in(one.status)
     if folder is not None and bar.button("Run stacks on these", key=f"run_{one.name}", type="primary"):
@@ -66,7 +66,7 @@ def _finish(one: Known, bar: DeltaGenerator) -> None:
         go("run")
 
 
-def _inside(one: Known) -> None:
+def _inside(one: StartedWork) -> None:
     """Draw the questions, and the rejected ones with the reason."""
     folder = asking.made_in(one.status)
     if folder is None:
@@ -100,7 +100,7 @@ def _new() -> None:
     work.offer(QUESTIONS, text, key="questions")
 
 
-def _fill_in() -> Form:
+def _fill_in() -> QuestionsForm:
     stored = run_form.stored(cache.snapshot(None))[0]
     workspace, begun = here(chosen_here(run_form.ASKED_OF))
     own_first = sorted(stored, key=lambda name: name != workspace)
@@ -113,7 +113,7 @@ def _fill_in() -> Form:
     )  # fmt: skip
     count = first[2].number_input("How many", 1, 5_000, 64, key="questions_count")
     stem = Path(documents).stem or "questions"
-    form = Form(
+    form = QuestionsForm(
         name=f"{stem}-{method}", documents=documents, stored=documents in stored, method=method, count=count
     )
     if method == "log":
@@ -121,7 +121,7 @@ def _fill_in() -> Form:
     return form if method in RULES else _of_model(form, second)
 
 
-def _of_log(form: Form, place: DeltaGenerator, stored: list[str]) -> Form:
+def _of_log(form: QuestionsForm, place: DeltaGenerator, stored: list[str]) -> QuestionsForm:
     left, right = place.columns(2)
     log = work.chosen(left, "Log", "", stored, key="questions_log")
     column = right.text_input("Column with the questions", key="questions_column", placeholder="by its name")
@@ -133,7 +133,7 @@ def _of_log(form: Form, place: DeltaGenerator, stored: list[str]) -> Form:
     return replace(form, log=log, log_stored=log in stored, column=column, mask=mask, names=names)
 
 
-def _of_model(form: Form, place: DeltaGenerator) -> Form:
+def _of_model(form: QuestionsForm, place: DeltaGenerator) -> QuestionsForm:
     left, middle, right = place.columns([3, 3, 1])
     kinds = left.multiselect("Kinds", KINDS, KINDS[:1], key="questions_kinds")
     closed = middle.checkbox(

@@ -20,11 +20,11 @@ from core.work.readers import words
 from core.work.readers.kind import READERS
 from core.work.readers.prompts import PROMPTS
 from core.work.sweep import form as asked
-from core.work.sweep.form import Form
-from core.work.work import Known
+from core.work.sweep.form import SweepForm
+from core.work.work import StartedWork
 
 
-def reader_fields(place: DeltaGenerator, begun: Form, *, key: str) -> Form:
+def reader_fields(place: DeltaGenerator, begun: SweepForm, *, key: str) -> SweepForm:
     """Draw who answers, how they are asked, and which passages they get."""
     left, right = place.columns(2)
     readers = left.multiselect(
@@ -68,7 +68,7 @@ def ask() -> None:
         raise Empty
 
 
-def _finish(one: Known, bar: DeltaGenerator) -> None:
+def _finish(one: StartedWork, bar: DeltaGenerator) -> None:
     """Draw the link to the answers."""
     here = one.status.collection_id in cache.workspaces(cache.snapshot(None))
     if here and one.status.runs_done and bar.button("See the answers", key=f"answers_{one.name}"):
@@ -98,7 +98,7 @@ def _new() -> None:
     work.offer(READERS, text, key="ask")
 
 
-def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> Form:
+def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> SweepForm:
     labels = dict(runs.filter("has_rankings").select("run_id", "label").iter_rows())
     first = st.columns([2, 4, 1])
     name = first[0].text_input("Name", f"{collection}-readers", key=f"asked_name_{collection}")
@@ -107,7 +107,7 @@ def _fill_in(collection: str, golden_set: str, runs: pl.DataFrame) -> Form:
         format_func=lambda run: plain(labels[run]),
     )  # fmt: skip
     budget = work.budget(first[2], "asked_budget", "answered")
-    begun = Form(
+    begun = SweepForm(
         name=name or "readers", documents=collection, judgements=golden_set, axes={}, budget=budget,
         runs=tuple(chosen) or ("workspace",),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import polars as pl
 
 from core.analysis.workspace.scores import Floats
 from core.views import text, theme
-from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, Grid, letters
+from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, WeightGrid, letters
 from core.views.confidence.worth import USUAL
 from core.views.words.advice import ROLES
 
@@ -126,7 +126,7 @@ def plan_chart(
     return theme.finished(traces, layout)
 
 
-def agreement(grid: Grid, chosen: Sequence[str | None]) -> go.Figure:
+def agreement(grid: WeightGrid, chosen: Sequence[str | None]) -> go.Figure:
     """Draw every cell with Kendall's tau-b against the usual order, and the letter of its chosen stack."""
     named = letters(chosen, grid.start)
     words = [
@@ -141,7 +141,7 @@ def agreement(grid: Grid, chosen: Sequence[str | None]) -> go.Figure:
     return _heatmap(grid, grid.taus, words, hovers, {"zmin": floor, "zmax": 1, "title": "tau-b"})
 
 
-def one_stack(grid: Grid, run_id: str) -> go.Figure:
+def one_stack(grid: WeightGrid, run_id: str) -> go.Figure:
     """Draw every cell with the score and the rank of one stack."""
     place = grid.run_ids.index(run_id)
     scores, ranks = grid.means[:, place], grid.ranks[:, place]
@@ -158,7 +158,7 @@ def one_stack(grid: Grid, run_id: str) -> go.Figure:
 
 
 def _heatmap(
-    grid: Grid, values: Floats, words: list[str], hovers: list[str], scale: dict[str, object]
+    grid: WeightGrid, values: Floats, words: list[str], hovers: list[str], scale: dict[str, object]
 ) -> go.Figure:
     """Draw the cells of the paper's grid, alpha downwards.
 

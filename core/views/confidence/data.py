@@ -20,7 +20,7 @@ from core.metrics import Measure
 from core.views.confidence import weights, worth
 from core.views.confidence.hold import shares, turn_rows
 from core.views.confidence.noisy import choice_under_noise
-from core.views.confidence.weights import Grid
+from core.views.confidence.weights import WeightGrid
 from core.views.confidence.worth import Plan
 
 JUDGEMENTS = 30.0  # Judgements per query if the golden set doesn't tell
@@ -53,7 +53,7 @@ def turned(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
 
 
 @cached("Scoring every cell of the grid…", entries=16)
-def grid(view: View, measure: str) -> tuple[Grid, pl.DataFrame]:
+def grid(view: View, measure: str) -> tuple[WeightGrid, pl.DataFrame]:
     """Return every stack in every setting of the weights of a measure, and the pairs that swap places."""
     names = dict(view.table.filter("has_rankings").select("run_id", "name").iter_rows())
     only = among(view.snapshot, view.scope)

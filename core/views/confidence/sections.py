@@ -38,7 +38,7 @@ from core.views.blocks import (
 from core.views.confidence import charts, data, weights, words, worth
 from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, tie_rows
 from core.views.confidence.kinds import kinds_of_question
-from core.views.confidence.weights import Grid
+from core.views.confidence.weights import WeightGrid
 from core.views.link import RULES
 from core.views.words.advice import ROLES, advice, again, roles
 from core.views.words.choice import listed
@@ -297,7 +297,7 @@ def other_weights(view: View, ask: Ask) -> Blocks:
     yield Fold("Every stack in every setting", [Table(cells.with_columns(marks), CELLS)])
 
 
-def _setting_by_setting(view: View, ask: Ask, grid: Grid, chosen: Sequence[str | None]) -> Blocks:
+def _setting_by_setting(view: View, ask: Ask, grid: WeightGrid, chosen: Sequence[str | None]) -> Blocks:
     """Yield the order and the choice in every setting, and how one stack does in each."""
     every = (
         Text("", label="Order and choice, setting by setting"),
@@ -307,7 +307,7 @@ def _setting_by_setting(view: View, ask: Ask, grid: Grid, chosen: Sequence[str |
     yield Text(words.weighing_legend(grid, chosen), "caption")
 
 
-def _one_stack(view: View, ask: Ask, grid: Grid) -> Blocks:
+def _one_stack(view: View, ask: Ask, grid: WeightGrid) -> Blocks:
     """Yield one stack in every setting of the weights."""
     ranked = view.table.filter("has_rankings")
     run_id = ask.stack(ranked, view.decision, "One stack, setting by setting", usual=BEST_STACK)

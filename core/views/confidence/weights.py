@@ -78,7 +78,7 @@ def usual(measure: Measure) -> Cell:
 
 
 @dataclass(frozen=True)
-class Grid:
+class WeightGrid:
     """Every stack in every cell."""
 
     measure: Measure  # the measure in its usual setting
@@ -105,7 +105,7 @@ class Grid:
         return self.run_ids[int(self.best[0]) if len(self.best) else 0]
 
 
-def score_grid(graded: Evidence, measure: Measure, alike: Groups = EACH) -> Grid:
+def score_grid(graded: Evidence, measure: Measure, alike: Groups = EACH) -> WeightGrid:
     """Score all stacks in all cells.
 
     Args:
@@ -126,7 +126,7 @@ def score_grid(graded: Evidence, measure: Measure, alike: Groups = EACH) -> Grid
         kept.append(values[:, best])
     means, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
     start = cells.index(home)
-    return Grid(
+    return WeightGrid(
         measure=measure,
         cells=cells,
         start=start,
@@ -175,7 +175,7 @@ def _ranks(scores: Floats) -> NDArray[np.int64]:
     return np.where(known, better + 1, 0)
 
 
-def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[str | None]:
+def choices(grid: WeightGrid, table: pl.DataFrame, constraints: Constraints) -> list[str | None]:
     """Apply the limits in each cell; the leading stacks are compared query by query.
 
     Args:
@@ -205,7 +205,7 @@ def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[s
     return chosen_in
 
 
-def long_table(grid: Grid, names: dict[str, str], chosen: list[str | None]) -> pl.DataFrame:
+def long_table(grid: WeightGrid, names: dict[str, str], chosen: list[str | None]) -> pl.DataFrame:
     """Return all stacks in all cells: name, alpha, cap4, cap3, usual, quality, low, high, n, rank, chosen."""
     stacks, cells = len(grid.run_ids), len(grid.cells)
     said = [names[run_id] for run_id in grid.run_ids]
@@ -229,7 +229,7 @@ def long_table(grid: Grid, names: dict[str, str], chosen: list[str | None]) -> p
     )
 
 
-def stack_ranges(grid: Grid, names: dict[str, str]) -> pl.DataFrame:
+def stack_ranges(grid: WeightGrid, names: dict[str, str]) -> pl.DataFrame:
     """Return how far each stack moves over the grid.
 
     Stacks not scored in the usual setting are left out.
@@ -266,7 +266,7 @@ def grouped(ranges: pl.DataFrame) -> pl.DataFrame:
     return ranges.filter(pl.col("twin").is_null()).with_columns(named.alias("stack"))
 
 
-def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.DataFrame:
+def flips(grid: WeightGrid, names: dict[str, str], setup: Setup | None = None) -> pl.DataFrame:
     """Return the pairwise orders among the best stacks, and where they reverse.
 
     Returns:

@@ -21,7 +21,7 @@ from core.stats.intervals import SEED
 from core.views import text
 from core.views.confidence.charts import SHOWN
 from core.views.confidence.hold import SLIGHT, Front
-from core.views.confidence.weights import Grid, letters
+from core.views.confidence.weights import WeightGrid, letters
 from core.views.confidence.worth import REPEATS, Plan
 from core.views.words.advice import again, asking_pays, first_step, found_again
 from core.views.words.choice import limits, meaning
@@ -223,7 +223,7 @@ def nothing(table: pl.DataFrame, scope: Scope) -> tuple[str, str] | None:
     return None
 
 
-def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> tuple[str, str]:
+def weighed(grid: WeightGrid, chosen: Sequence[str | None], turned: pl.DataFrame) -> tuple[str, str]:
     """Say whether choice and order hold in the grid, and which pairwise orders reverse."""
     n = int(grid.n.max(initial=0))
     if not n:
@@ -248,7 +248,7 @@ def _others(chosen: Sequence[str | None], ours: str) -> str:
     return ", ".join([*named, *([f"others in {rest}"] if rest else [])])
 
 
-def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> list[Card]:
+def weighed_cards(grid: WeightGrid, chosen: Sequence[str | None], turned: pl.DataFrame) -> list[Card]:
     """Return cards on whether choice, order and pairs hold over the grid; none if nothing is scored."""
     taus = grid.taus[~np.isnan(grid.taus)]
     if not len(taus):
@@ -273,7 +273,7 @@ def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame
     ]
 
 
-def _turned(grid: Grid, turned: pl.DataFrame) -> str:
+def _turned(grid: WeightGrid, turned: pl.DataFrame) -> str:
     """Say which pairs of the best stacks swap places in some setting."""
     pairs, flipped = text.count(turned.height, "pair"), turned.filter(pl.col("flips") > 0)
     of = f"{pairs} of the {len(grid.best)} best stacks of different scores"
@@ -285,7 +285,7 @@ def _turned(grid: Grid, turned: pl.DataFrame) -> str:
     return f"{flipped.height} of {of} {swap} places in some setting: {said}."
 
 
-def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:
+def weighing_legend(grid: WeightGrid, chosen: Sequence[str | None]) -> str:
     """Explain the letters of `agreement`."""
     named = [f"{letter} = {name}" for name, letter in letters(chosen, grid.start).items() if name is not None]
     none = ["– = none"] if None in chosen else []

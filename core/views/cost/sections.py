@@ -135,7 +135,7 @@ def ask_start(view: View, ask: Ask) -> str | None:
     return ask.stack(view.table, view.decision, "Stack", "base", instead=TYPED, about=OF_A_STACK)
 
 
-class Form:
+class CalculatorForm:
     """Asks for the inputs of the calculator, one by one; inputs not given come from the stack.
 
     Attributes:
@@ -168,7 +168,7 @@ def bill_of(view: View, ask: Ask) -> Blocks:
     """Yield what a stack costs, and the tables behind it."""
     run_id = ask_start(view, ask)
     start = started(view, run_id) if run_id else None
-    form = Form(ask, start, [*load_books().values(), view.book])
+    form = CalculatorForm(ask, start, [*load_books().values(), view.book])
     for name in declared(CostInputs):
         form.ask(name)
     known = recorded_cost(view, run_id, view.book) if run_id else None

@@ -76,7 +76,7 @@ class Cuts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Listed:
+class ListedCuts:
     """Rankings of a stack that can be cut: those with ordered scores, for queries with relevant passages."""
 
     query_ids: tuple[str, ...]
@@ -91,7 +91,7 @@ class Listed:
         return cut_report(kept, self.grades, self.relevant, threshold=REL)
 
 
-def listed(snapshot: Snapshot, scope: Scope, run_id: str) -> Listed | str:
+def listed(snapshot: Snapshot, scope: Scope, run_id: str) -> ListedCuts | str:
     """Return the rankings of a run that can be cut, or why there are none."""
     runs = snapshot.runs().filter(pl.col("run_id") == run_id, "has_rankings")
     if scope.golden_set_id is None or runs.is_empty():
@@ -105,7 +105,7 @@ def listed(snapshot: Snapshot, scope: Scope, run_id: str) -> Listed | str:
     rows = np.flatnonzero(np.array(usable) & (relevant > 0))
     if not len(rows):
         return "No ranking here has scores that it is ordered by."
-    return Listed(
+    return ListedCuts(
         query_ids=tuple(graded.query_ids[row] for row in rows),
         scores=scores[rows],
         deep=deep[rows],
@@ -142,7 +142,7 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
     return Cuts(table, words if lists.missing else "")
 
 
-def tuned(lists: Listed) -> npt.NDArray[np.int64]:
+def tuned(lists: ListedCuts) -> npt.NDArray[np.int64]:
     """Return how many passages each query keeps by the rule that did best on the other folds [queries].
 
     The rules are every fixed K up to `MOST` and some percentiles; each fifth of the queries is cut by

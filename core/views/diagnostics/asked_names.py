@@ -15,7 +15,7 @@ import polars as pl
 from core.analysis.perturbed import QUICK, Gathered, gather, rewritten
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.scope import Quality, Scope
-from core.diagnostics.names.margins import CHANGE, MARGINS, MEASURED, Question, asked_margins, questions
+from core.diagnostics.names.margins import CHANGE, MARGINS, MEASURED, NamedQuestion, asked_margins, questions
 from core.diagnostics.noise import CLEAN, effects
 from core.pipeline.query.entities import Names, named
 from core.pipeline.query.perturb import LANGUAGES, NAMES
@@ -137,7 +137,7 @@ def embedders(snapshot: Snapshot, renamed: Renamed) -> dict[Measured, dict[str, 
 
 
 def margins(
-    asked: Sequence[Question],
+    asked: Sequence[NamedQuestion],
     wanted: Mapping[Measured, Mapping[str, JsonMap]],
     make: Callable[[str, int], Embedder],
 ) -> pl.DataFrame:

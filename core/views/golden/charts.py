@@ -10,12 +10,12 @@ from core.analysis.workspace.scope import Quality
 from core.stats.judges import GRADES
 from core.views import text, theme
 from core.views.golden import judges, soundness
-from core.views.golden.data import Judged
+from core.views.golden.data import GoldenContent
 
 BARS = 20  # Maximum stacks drawn in addition to the chosen one; the table has all
 
 
-def mix_figure(judged: Judged) -> go.Figure:
+def mix_figure(judged: GoldenContent) -> go.Figure:
     """Draw passages per query by grade, one box per grade with every query as a point."""
     grades = [f"grade {grade}" for grade in reversed(soundness.GRADES)]
     boxes = [
@@ -60,7 +60,7 @@ def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = Non
     return theme.name_rows(fig, shown["name"].to_list(), chosen)
 
 
-def pair_figure(judged: judges.Judged, one: int, other: int) -> go.Figure:
+def pair_figure(judged: judges.ComparedJudges, one: int, other: int) -> go.Figure:
     """Draw how often each grade of the first judge (rows) coincides with each of the second, by row share."""
     rows = judges.met(judged, one, other)
     grid = rows["passages"].to_numpy().reshape(GRADES, GRADES)

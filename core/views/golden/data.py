@@ -33,7 +33,7 @@ FILTERS: Mapping[str, pl.Expr] = {
 
 
 @dataclass(frozen=True)
-class Part:
+class AnchoredView:
     """View of a golden set whose grades are anchored to characters of documents."""
 
     name: str  # the chunking, or `SPANS`
@@ -43,7 +43,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Judged:
+class GoldenContent:
     """Content of a golden set."""
 
     unit: str  # what has grades: "judged passage" or "span"
@@ -54,7 +54,7 @@ class Judged:
     disagreements: pl.DataFrame  # from `soundness.disagreements`
 
 
-def parts(snapshot: Snapshot, scope: Scope) -> tuple[Part, ...]:
+def parts(snapshot: Snapshot, scope: Scope) -> tuple[AnchoredView, ...]:
     """Return the parts of a workspace's golden set whose grades are anchored to documents.
 
     Returns:
@@ -66,11 +66,11 @@ def parts(snapshot: Snapshot, scope: Scope) -> tuple[Part, ...]:
         return ()
     known = snapshot.golden_sets(parts=True).filter(part_of=golden).sort("golden_set_id")
     graded = known.filter(pl.col("judgements") > 0).select("golden_set_id", "collection_id").iter_rows()
-    chunkings = [Part(name.removeprefix(part_id(golden, "")), name, of) for name, of in graded]
-    return (*chunkings, Part(SPANS, golden, scope.collection_id))
+    chunkings = [AnchoredView(name.removeprefix(part_id(golden, "")), name, of) for name, of in graded]
+    return (*chunkings, AnchoredView(SPANS, golden, scope.collection_id))
 
 
-def judged(snapshot: Snapshot, scope: Scope, part: Part | None = None) -> Judged | None:
+def judged(snapshot: Snapshot, scope: Scope, part: AnchoredView | None = None) -> GoldenContent | None:
     """Read the golden set of a workspace.
 
     Args:
@@ -98,9 +98,9 @@ def judged(snapshot: Snapshot, scope: Scope, part: Part | None = None) -> Judged
 
 def _judged(
     unit: str, graded: pl.DataFrame, passages: pl.DataFrame, judgements: pl.DataFrame, others: pl.DataFrame
-) -> Judged:
+) -> GoldenContent:
     queries, copies = soundness.per_query(graded), soundness.duplicates(passages)
-    return Judged(
+    return GoldenContent(
         unit=unit,
         queries=queries,
         mix=soundness.summary(queries),
@@ -159,7 +159,9 @@ def _left_out(
     return soundness.leave_one_out(graded, snapshot.rankings(run_ids), counted, measure, systems)
 
 
-def every_query(snapshot: Snapshot, scope: Scope, quality: Quality, part: Part | None = None) -> pl.DataFrame:
+def every_query(
+    snapshot: Snapshot, scope: Scope, quality: Quality, part: AnchoredView | None = None
+) -> pl.DataFrame:
     """Return the queries of a golden set with their weaknesses, for `FILTERS`; takes what `judged` takes.
 
     Returns:

@@ -58,7 +58,7 @@ RELIABLE, TENTATIVE = 0.8, 0.667
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class ComparedJudges:
     """The grades of some golden sets, side by side."""
 
     sets: pl.DataFrame  # their rows of `Snapshot.golden_sets`, oldest first
@@ -77,7 +77,7 @@ class Judged:
         return np.asarray((self.grades > 0).sum(axis=0), dtype=np.int64)
 
 
-def judged(snapshot: Snapshot, golden_set_ids: Sequence[str]) -> Judged:
+def judged(snapshot: Snapshot, golden_set_ids: Sequence[str]) -> ComparedJudges:
     """Read golden sets of one collection.
 
     Raises:
@@ -113,10 +113,10 @@ def judged(snapshot: Snapshot, golden_set_ids: Sequence[str]) -> Judged:
     grades = np.zeros((sets.height, pairs.height), dtype=np.int64)
     grades[placed["place"].to_numpy(), placed["at"].to_numpy()] = placed["grade"].to_numpy()
     query = pairs["query_id"].rank("dense").cast(pl.Int64).to_numpy() - 1
-    return Judged(sets, rows, grades, query)
+    return ComparedJudges(sets, rows, grades, query)
 
 
-def agreement(judged: Judged) -> pl.DataFrame:
+def agreement(judged: ComparedJudges) -> pl.DataFrame:
     """Return the agreement of every two judges.
 
     Returns:
@@ -145,25 +145,25 @@ def grades_of(counts: NDArray[np.float64]) -> str:
     return f"{given[0]}-{given[-1]}" if whole else ", ".join(map(str, given))
 
 
-def table_of(judged: Judged, one: int, other: int) -> NDArray[np.float64]:
+def table_of(judged: ComparedJudges, one: int, other: int) -> NDArray[np.float64]:
     """Return the confusion of two judges' grades by query: [queries, 5, 5]."""
     both = (judged.grades[one] > 0) & (judged.grades[other] > 0)
     return confusion(judged.grades[one][both], judged.grades[other][both], judged.query[both])
 
 
-def alpha(judged: Judged) -> Agreement:
+def alpha(judged: ComparedJudges) -> Agreement:
     """Return Krippendorff's alpha (ordinal) of all judges together."""
     several = int((judged.judges > 1).sum())
     return alpha_of(coincidences(judged.grades, judged.query), several)
 
 
-def fleiss(judged: Judged) -> Agreement:
+def fleiss(judged: ComparedJudges) -> Agreement:
     """Return Fleiss' kappa of all judges together."""
     several = int((judged.judges > 1).sum())
     return fleiss_of(coincidences(judged.grades, judged.query, once=True), several)
 
 
-def all_agree(judged: Judged) -> str:
+def all_agree(judged: ComparedJudges) -> str:
     """State Fleiss' kappa of all judges, to follow the alpha of `agreed`."""
     found = fleiss(judged)
     if np.isnan(found.value):
@@ -172,7 +172,7 @@ def all_agree(judged: Judged) -> str:
     return f"Fleiss' kappa (equal grades alone) is {text.score(found.value)}{ends}."
 
 
-def merge(judged: Judged, policy: Policy, into: str, revision: int) -> Batch:
+def merge(judged: ComparedJudges, policy: Policy, into: str, revision: int) -> Batch:
     """Merge several golden sets into one."""
     if policy not in POLICIES:
         raise UnknownNameError("merge policy", policy, POLICIES)
@@ -197,7 +197,7 @@ def merge(judged: Judged, policy: Policy, into: str, revision: int) -> Batch:
     return Batch(golden_sets=(golden,), frames={"judgements": frame("judgements", rows.to_dict())})
 
 
-def differing(judged: Judged) -> int:
+def differing(judged: ComparedJudges) -> int:
     """Return the number of passages judged by two or more with different grades."""
     highest = judged.grades.max(axis=0)
     lowest = np.where(judged.grades > 0, judged.grades, GRADES + 1).min(axis=0)
@@ -227,13 +227,13 @@ def write_new(store: Store, action: str, batch: Batch) -> GoldenSet:
     return golden
 
 
-def rows_first(judged: Judged, one: int, other: int) -> tuple[int, int]:
+def rows_first(judged: ComparedJudges, one: int, other: int) -> tuple[int, int]:
     """Return two judges, the one with more judgements first: usually a machine, audited by the other."""
     more = (judged.grades[[one, other]] > 0).sum(axis=1)
     return (other, one) if more[1] > more[0] else (one, other)
 
 
-def met(judged: Judged, one: int, other: int) -> pl.DataFrame:
+def met(judged: ComparedJudges, one: int, other: int) -> pl.DataFrame:
     """Return how often each grade of one judge coincides with each grade of another.
 
     Returns:
@@ -332,7 +332,7 @@ def verdict(alpha: float, low: float | None) -> str:
     return "The judges do not agree enough to rely on"
 
 
-def merging(judged: Judged) -> str:
+def merging(judged: ComparedJudges) -> str:
     """Say what merging some golden sets has to settle, and by which policies."""
     both = text.count(int((judged.judges > 1).sum()), "passage")
     alone = int((judged.judges == 1).sum())

@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.files import locked
 from core.records import JsonMap
 from core.views.text import count
-from core.work.questions.folder import REJECTED, Entry, QuestionSet, read, save
+from core.work.questions.folder import REJECTED, QuestionEntry, QuestionSet, read, save
 
 Act = Literal["accept", "edit", "reject", "skip", "undo"]
 _DECIDES = ("accept", "edit", "reject")
@@ -19,13 +19,13 @@ _LOCK = ".review.lock"
 _WORDS = {"accept": "accepted", "edit": "edited", "reject": "rejected"}
 
 
-def following(made: QuestionSet, name: str) -> Entry | None:
+def following(made: QuestionSet, name: str) -> QuestionEntry | None:
     """Return the next question a person hasn't decided, postponed ones last, or None if none is left."""
     left = [entry for entry in made.entries if _open(entry) and not _decided(entry, name)]
     return min(left, key=lambda entry: sum(one["by"] == name for one in entry.reviews), default=None)
 
 
-def _decided(entry: Entry, name: str) -> str:
+def _decided(entry: QuestionEntry, name: str) -> str:
     """Return the reviewer's latest decision on a question, or "" if there is none."""
     return next(
         (str(one["act"]) for one in entry.reviews[::-1] if one["by"] == name and one["act"] in _DECIDES), ""
@@ -69,7 +69,7 @@ def _after(made: QuestionSet, query_id: str, review: JsonMap, text: str) -> Ques
     return replace(made, entries=tuple(entries), about={**made.about, "last": last})
 
 
-def _open(entry: Entry) -> bool:
+def _open(entry: QuestionEntry) -> bool:
     return entry.reason in ("", REJECTED)
 
 
@@ -89,7 +89,7 @@ def _undone(made: QuestionSet, name: str) -> QuestionSet:
     return replace(made, entries=tuple(entries), about={**made.about, "last": [*last[:at], *last[at + 1 :]]})
 
 
-def _without_last(entry: Entry, name: str) -> Entry:
+def _without_last(entry: QuestionEntry, name: str) -> QuestionEntry:
     at = max(at for at, one in enumerate(entry.reviews) if one["by"] == name)
     gone, kept = entry.reviews[at], (*entry.reviews[:at], *entry.reviews[at + 1 :])
     draft = replace(entry.draft, text=str(gone["before"])) if gone["act"] == "edit" else entry.draft

@@ -17,7 +17,7 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Tabs, Text, Way, section
 from core.views.golden import charts, data, judges, soundness
-from core.views.golden.data import Judged, Part
+from core.views.golden.data import AnchoredView, GoldenContent
 from core.views.golden.judging import TWO_JUDGES
 from core.views.golden.people import do_people_agree
 from core.views.words.choice import undecided
@@ -87,7 +87,7 @@ PAIRS = cols.Rows(
 @cached("Comparing the judges…")
 def compared(
     snapshot: Snapshot, names: tuple[str, ...]
-) -> tuple[judges.Judged, pl.DataFrame, Agreement, str]:
+) -> tuple[judges.ComparedJudges, pl.DataFrame, Agreement, str]:
     """Return some golden sets side by side, the pairwise agreement, and the overall one."""
     judged = judges.judged(snapshot, names)
     return judged, judges.agreement(judged), judges.alpha(judged), judges.all_agree(judged)
@@ -115,7 +115,7 @@ def is_sound(view: View, ask: Ask) -> Blocks:
     ))  # fmt: skip
 
 
-def label_mix(judged: Judged) -> Blocks:
+def label_mix(judged: GoldenContent) -> Blocks:
     """Yield a box of passages per query for each grade, and the mix over all queries."""
     yield Chart(charts.mix_figure(judged), "grades", "Judged passages per query, by grade")
     yield Table(judged.mix, MIX)
@@ -147,7 +147,7 @@ def bias(view: View) -> Blocks:
     yield Table(left_out, shown)
 
 
-def conflicts(judged: Judged) -> Blocks:
+def conflicts(judged: GoldenContent) -> Blocks:
     """Yield duplicate passages with different grades, and golden sets that disagree."""
     yield Text(copies(judged))
     if judged.apart.height:
@@ -157,7 +157,7 @@ def conflicts(judged: Judged) -> Blocks:
         yield Table(judged.disagreements, OTHERS)
 
 
-def queries(view: View, ask: Ask, part: Part | None) -> Blocks:
+def queries(view: View, ask: Ask, part: AnchoredView | None) -> Blocks:
     """Yield every query with its weaknesses, or the queries with one weakness."""
     rows = every_query(view.snapshot, view.scope, view.quality, part)
     kept = rows.filter(data.FILTERS[ask.one("Queries with", data.FILTERS, "weak")])
@@ -206,7 +206,7 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
 SECTIONS = (is_sound, do_judges_agree, do_people_agree)
 
 
-def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality: Quality) -> str:
+def answer(judged: GoldenContent, overturned: str | None, table: pl.DataFrame, quality: Quality) -> str:
     """Say whether judging more passages could change the decision; takes the result of `near.overturned`."""
     if reason := undecided(table):
         return f"{_judgements(judged)}: {reason[:1].lower()}{reason[1:]}"
@@ -223,16 +223,16 @@ def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality:
     return f"{_judgements(judged)} carry the scores here."
 
 
-def _judgements(judged: Judged) -> str:
+def _judgements(judged: GoldenContent) -> str:
     return f"{_judged(judged)} of {text.count(judged.queries.height, 'query')}"
 
 
-def _judged(judged: Judged) -> str:
+def _judged(judged: GoldenContent) -> str:
     words = "judgement" if judged.unit == "judged passage" else "graded span"
     return text.count(judged.mix["total"][-1], words)
 
 
-def cards(judged: Judged) -> tuple[tuple[str, str, str], ...]:
+def cards(judged: GoldenContent) -> tuple[tuple[str, str, str], ...]:
     """Return how much was judged, and how much of it is good: label, number, meaning."""
     mix = {row["grade"]: row for row in judged.mix.iter_rows(named=True)}
     return (
@@ -241,7 +241,7 @@ def cards(judged: Judged) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def caveats(judged: Judged) -> dict[str, str]:
+def caveats(judged: GoldenContent) -> dict[str, str]:
     """Return weaknesses of the evidence, keyed by the words of a chip."""
     counts = (
         ("queries without grade 5", int(judged.queries["fallback"].sum()),
@@ -256,7 +256,7 @@ def caveats(judged: Judged) -> dict[str, str]:
     return {label: text.count(number, one, many) for label, number, one, many in counts if number}
 
 
-def summary(judged: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
+def summary(judged: GoldenContent | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     """State in two sentences the number of judgements and their weaknesses; for files without cards."""
     if judged is None:
         return NOTHING
@@ -270,7 +270,7 @@ def summary(judged: Judged | None, table: pl.DataFrame, quality: Quality) -> tup
     return sentence, " ".join(filter(None, caveats(judged).values()))
 
 
-def copies(judged: Judged) -> str:
+def copies(judged: GoldenContent) -> str:
     """State how many passages duplicate another one's text, and whether these have equal grades."""
     apart = (
         "graded differently for one query:"
@@ -280,7 +280,7 @@ def copies(judged: Judged) -> str:
     return f"{text.count(judged.copies.height, 'copy', 'copies')} of passages in the corpus; {apart}"
 
 
-def others(judged: Judged) -> str:
+def others(judged: GoldenContent) -> str:
     """Say whether another golden set of the collection grades a passage differently."""
     if judged.disagreements.is_empty():
         return "No other golden set of this workspace grades a passage differently."

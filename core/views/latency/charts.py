@@ -30,7 +30,7 @@ def stage_bars(stages: pl.DataFrame, names: Sequence[str], today: str | None = N
         ms = dict(stages.filter(pl.col("stage") == stage).select("name", "p50").iter_rows())
         notes = [f"{name}: {stage} {text.ms(ms.get(name))}" for name in known]
         colour, pattern = theme.OKABE_ITO[place % 8], _PATTERNS[place % len(_PATTERNS)]
-        parts.append(theme.Part(stage, [ms.get(name) for name in known], colour, pattern, notes))
+        parts.append(theme.BarPart(stage, [ms.get(name) for name in known], colour, pattern, notes))
     first = names[0] if names else None
     return theme.stacked(known, parts, x="median of each stage (ms)", chosen=first, today=today)
 

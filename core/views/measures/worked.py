@@ -54,7 +54,7 @@ def counts_of(names: Sequence[str]) -> np.ndarray:
     return np.bincount([GRADES[name] for name in names], minlength=6)[1:]
 
 
-class Ranked:
+class WorkedRanking:
     """An ordering of the example's passages, and the contents of its Top(K)."""
 
     def __init__(self, measure: Measure, ranking: str) -> None:
@@ -115,24 +115,24 @@ class Ranked:
         return f"Golden set: {', '.join(shown)}."
 
 
-def best_first(ranked: Ranked) -> Ranked:
+def best_first(ranked: WorkedRanking) -> WorkedRanking:
     """Return the best order of the candidate pool for the measure: the largest contribution first."""
     pool = ranked.ranking
     if ranked.name.endswith("RA-nWG"):
         order = sorted(pool, key=lambda name: -ranked.weight(name))
         beta = float(ranked.values.get("beta", 1.0))
         worth = {name: gain for name, (gain, _) in zip(order, _discounted(ranked, order, beta), strict=True)}
-        return Ranked(ranked.measure, "".join(sorted(order, key=lambda name: -worth[name])))
+        return WorkedRanking(ranked.measure, "".join(sorted(order, key=lambda name: -worth[name])))
     if ranked.name in ("alpha-nDCG", "NRBP"):
-        return Ranked(ranked.measure, _spread(ranked, pool))
-    return Ranked(ranked.measure, "".join(sorted(pool, key=lambda name: -GRADES[name])))
+        return WorkedRanking(ranked.measure, _spread(ranked, pool))
+    return WorkedRanking(ranked.measure, "".join(sorted(pool, key=lambda name: -GRADES[name])))
 
 
 def _sum(terms: Sequence[str]) -> str:
     return " + ".join(terms) or "0"
 
 
-def _discounted(ranked: Ranked, names: Sequence[str], beta: float) -> list[tuple[float, str]]:
+def _discounted(ranked: WorkedRanking, names: Sequence[str], beta: float) -> list[tuple[float, str]]:
     """Return the contribution of each passage in this order, as a number and as a term."""
     seen: set[str] = set()
     terms = []
@@ -144,7 +144,7 @@ def _discounted(ranked: Ranked, names: Sequence[str], beta: float) -> list[tuple
     return terms
 
 
-def _weighted(ranked: Ranked) -> str:
+def _weighted(ranked: WorkedRanking) -> str:
     """Return weights found over the best ones; with a parameter beta, repeated sources count less."""
     beta = float(ranked.values.get("beta", 1.0))
     got = _discounted(ranked, ranked.top, beta)
@@ -157,22 +157,22 @@ def _dcg(gains: Sequence[int]) -> str:
     return _sum([f"{gain}/log2({rank + 1})" for rank, gain in enumerate(gains, 1)])
 
 
-def _ndcg(ranked: Ranked) -> str:
+def _ndcg(ranked: WorkedRanking) -> str:
     ideal = sorted((ranked.gain(GRADES[name]) for name in JUDGED), reverse=True)[: ranked.k]
     return f"({_dcg([ranked.gain(grade) for grade in ranked.grades])}) / ({_dcg(ideal)})"
 
 
-def _ndcg_found(ranked: Ranked) -> str:
+def _ndcg_found(ranked: WorkedRanking) -> str:
     marks = [int(grade >= ranked.rel) for grade in ranked.grades]
     return f"({_dcg(marks)}) / ({_dcg([1] * ranked.found)})" if ranked.found else "0"
 
 
-def _average_precision(ranked: Ranked) -> str:
+def _average_precision(ranked: WorkedRanking) -> str:
     shares = [f"{place}/{rank}" for place, rank in enumerate(ranked.hits, 1)]
     return f"({_sum(shares)}) / {ranked.present}"
 
 
-def _inferred_precision(ranked: Ranked) -> str:
+def _inferred_precision(ranked: WorkedRanking) -> str:
     terms = []
     for found, rank in enumerate(ranked.hits):
         above = ranked.grades[: rank - 1]
@@ -182,7 +182,7 @@ def _inferred_precision(ranked: Ranked) -> str:
     return f"({_sum(terms)}) / {ranked.present}"
 
 
-def _expected_rank(ranked: Ranked) -> str:
+def _expected_rank(ranked: WorkedRanking) -> str:
     most, left, terms = ranked.values["most"] or max(GRADES.values()) - 1, "", []
     for rank, grade in enumerate(ranked.grades, 1):
         if grade > 1:
@@ -192,38 +192,38 @@ def _expected_rank(ranked: Ranked) -> str:
     return _sum(terms)
 
 
-def _rank_biased(ranked: Ranked) -> str:
+def _rank_biased(ranked: WorkedRanking) -> str:
     p = ranked.param("p")
     return f"(1 − {p})·({_sum([f'{p}^{rank - 1}' for rank in ranked.hits])})"
 
 
-def _f(ranked: Ranked, relevant: int) -> str:
+def _f(ranked: WorkedRanking, relevant: int) -> str:
     alpha = ranked.param("alpha")
     return f"{ranked.found} / ({alpha}·{ranked.k} + (1 − {alpha})·{relevant})"
 
 
-def _f_estimated(ranked: Ranked) -> str:
+def _f_estimated(ranked: WorkedRanking) -> str:
     return _f(ranked, sum(GRADES[name] >= ranked.rel for name in ranked.ranking[: 2 * ranked.k]))
 
 
-def _t_unnormalised(ranked: Ranked) -> str:
+def _t_unnormalised(ranked: WorkedRanking) -> str:
     alpha = ranked.param("alpha")
     return f"(1 − {alpha})·{ranked.found} − {alpha}·{ranked.k - ranked.found}"
 
 
-def _share(*grades: int) -> Callable[[Ranked], str]:
+def _share(*grades: int) -> Callable[[WorkedRanking], str]:
     return lambda ranked: f"{sum(grade in grades for grade in ranked.grades)} / {ranked.k}"
 
 
-def _fitting(ranked: Ranked) -> str:
+def _fitting(ranked: WorkedRanking) -> str:
     return f"{ranked.found} / min({ranked.k}, {ranked.present})"
 
 
-def _precision(ranked: Ranked) -> str:
+def _precision(ranked: WorkedRanking) -> str:
     return f"{ranked.found} / {ranked.k}"
 
 
-def _fading(ranked: Ranked, names: Sequence[str]) -> list[tuple[int, str]]:
+def _fading(ranked: WorkedRanking, names: Sequence[str]) -> list[tuple[int, str]]:
     """Return rank and contribution of each relevant passage, reduced by earlier ones of its source."""
     left, seen, terms = show(1 - float(ranked.values["alpha"])), dict[str, int](), []
     for rank, name in enumerate(names, 1):
@@ -233,7 +233,7 @@ def _fading(ranked: Ranked, names: Sequence[str]) -> list[tuple[int, str]]:
     return terms
 
 
-def _spread(ranked: Ranked, names: Sequence[str]) -> str:
+def _spread(ranked: WorkedRanking, names: Sequence[str]) -> str:
     """Return the passages with each source's first relevant one before any source's second."""
     rounds: dict[str, int] = {}
     for name in names:
@@ -242,7 +242,7 @@ def _spread(ranked: Ranked, names: Sequence[str]) -> str:
     return "".join(sorted(names, key=lambda name: rounds[name]))
 
 
-def _alpha_ndcg(ranked: Ranked) -> str:
+def _alpha_ndcg(ranked: WorkedRanking) -> str:
     best = _spread(ranked, JUDGED)[: ranked.k]
     sides = (
         [f"{worth}/log2({rank + 1})" for rank, worth in _fading(ranked, of)] for of in (ranked.top, best)
@@ -250,37 +250,37 @@ def _alpha_ndcg(ranked: Ranked) -> str:
     return " / ".join(f"({_sum(side)})" for side in sides)
 
 
-def _nrbp(ranked: Ranked) -> str:
+def _nrbp(ranked: WorkedRanking) -> str:
     alpha, patience = ranked.param("alpha"), ranked.param("patience")
     sources = len({SOURCES[name] for name in JUDGED if GRADES[name] >= ranked.rel})
     terms = [f"{patience}^{rank - 1}·{worth}" for rank, worth in _fading(ranked, ranked.top)]
     return f"(1 − (1 − {alpha})·{patience}) / {sources}·({_sum(terms)})"
 
 
-def _source_recall(ranked: Ranked) -> str:
+def _source_recall(ranked: WorkedRanking) -> str:
     wanted = {SOURCES[name] for name in JUDGED if GRADES[name] >= ranked.rel}
     return f"{len(wanted & {SOURCES[name] for name in ranked.top})} / {len(wanted)}"
 
 
-def _coverage(listed: frozenset[int]) -> Callable[[Ranked], str]:
+def _coverage(listed: frozenset[int]) -> Callable[[WorkedRanking], str]:
     return lambda ranked: f"{len(listed & _told(ranked))} / {len(listed)}"
 
 
-def _told(ranked: Ranked) -> set[int]:
+def _told(ranked: WorkedRanking) -> set[int]:
     return {nugget for name in ranked.top for nugget in NUGGETS[name]}
 
 
-def _redundancy(ranked: Ranked) -> str:
+def _redundancy(ranked: WorkedRanking) -> str:
     return f"1 − {len(_told(ranked))} / {sum(len(NUGGETS[name]) for name in ranked.top)}"
 
 
-def _udcg(ranked: Ranked) -> str:
+def _udcg(ranked: WorkedRanking) -> str:
     use, pull, distraction = (ranked.param(name) for name in ("use", "pull", "distraction"))
     gain = f"({use}·{ranked.found} − {distraction}·{pull}·{ranked.k - ranked.found}) / {ranked.k}"
     return f"1 / (1 + e^(0 − {gain}))"
 
 
-_EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
+_EXPRESSIONS: dict[str, Callable[[WorkedRanking], str]] = {
     "RA-nWG": _weighted,
     "Novelty-RA-nWG": _weighted,
     "N-Recall4+": _fitting,
@@ -323,12 +323,12 @@ _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
 }
 
 
-def _forbidden(ranked: Ranked) -> int:
+def _forbidden(ranked: WorkedRanking) -> int:
     """Return how many of Top(K) the filter forbids."""
     return sum(name in FORBIDDEN for name in ranked.top)
 
 
-def expression(ranked: Ranked) -> str:
+def expression(ranked: WorkedRanking) -> str:
     """Return the measure that is ranked for (X for PROC[X]), with numbers only."""
     return _EXPRESSIONS[ranked.name](ranked)
 
@@ -368,7 +368,7 @@ def worked(measure: Measure) -> Worked:
     """
     measure = measure.at(min(measure.k or cutoff_of(measure), DEEPEST))
     value = _value(measure)
-    ranked = Ranked(measure, RANKING)
+    ranked = WorkedRanking(measure, RANKING)
     steps = (ranked.top_in_words(), ranked.golden_in_words(), *_notes(ranked))
     if value is None:
         return Worked(measure, steps, "", None, na_reason(measure, counts_of(JUDGED)) or measure.info.na)
@@ -377,7 +377,7 @@ def worked(measure: Measure) -> Worked:
         steps = (*steps, best.best_in_words())
         step = f"({expression(ranked)}) / ({expression(best)})"
     elif measure.name.startswith("Robust["):
-        others = [Ranked(measure, NOISY)] if chosen(measure.values) else []
+        others = [WorkedRanking(measure, NOISY)] if chosen(measure.values) else []
         steps = (*steps, *(f"Perturbed, the query ranks {' '.join(NOISY)} instead." for _ in others))
         sides = [expression(other) for other in (ranked, *others)]
         worst = "min" if measure.info.higher_is_better else "max"
@@ -424,7 +424,7 @@ def _value(measure: Measure) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _notes(ranked: Ranked) -> list[str]:
+def _notes(ranked: WorkedRanking) -> list[str]:
     """Return the numbers that the last step takes as given."""
     name = ranked.name
     if name.endswith("RA-nWG"):
@@ -446,12 +446,12 @@ def _notes(ranked: Ranked) -> list[str]:
     ]
 
 
-def _nuggets_in_words(ranked: Ranked) -> str:
+def _nuggets_in_words(ranked: WorkedRanking) -> str:
     told = (f"{name} {', '.join(map(str, NUGGETS[name])) or 'none'}" for name in ranked.top)
     return f"Nuggets 1 to {len(LISTED)}, of which 1 to {len(VITALS)} are vital. Supported: {'; '.join(told)}."
 
 
-def _weights_in_words(ranked: Ranked) -> str:
+def _weights_in_words(ranked: WorkedRanking) -> str:
     n3, n4, n5 = counts_of(JUDGED)[2:]
     alpha, cap4, cap3, b4, b3 = (ranked.param(name) for name in ("alpha", "cap4", "cap3", "b4", "b3"))
     return (

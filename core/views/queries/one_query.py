@@ -63,11 +63,11 @@ class Side:
     # in the ranking, null = left out)
     oracle: pl.DataFrame
     missed: pl.DataFrame  # relevant passages (grade 4 or 5) that the pool lacks: grade, weight
-    judged: Judged  # the judgements on the passages that the stack searched
+    judged: JudgedPassages  # the judgements on the passages that the stack searched
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPassages:
     """The judged passages of the query."""
 
     golden_set_id: str | None  # whose judgements; a part if the stack's passages were cut by a chunker
@@ -85,7 +85,7 @@ class OneQuery:
     filter: str = ""  # which passages the asker may see, as JSON; "" = all
 
     @property
-    def judged(self) -> tuple[Judged, ...]:
+    def judged(self) -> tuple[JudgedPassages, ...]:
         """The judgements, once if all sides share them."""
         return tuple({side.judged.golden_set_id: side.judged for side in self.sides}.values())
 
@@ -127,7 +127,7 @@ def one_query(
     return OneQuery(weigher, tuple(sides), "" if own is None else own.text)
 
 
-def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weigher: Measure) -> Judged:
+def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weigher: Measure) -> JudgedPassages:
     passages = pl.DataFrame(schema={"passage_id": pl.String, "grade": pl.Int8})
     if golden_set_id is not None:
         rows = snapshot.within(golden_set_id).filter(pl.col("query_id") == query_id)
@@ -135,7 +135,7 @@ def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weighe
     grades = passages["grade"].to_numpy()
     counts = np.bincount(grades, minlength=6)[1:]
     weight_of = weights(counts, Weighting.from_values(weigher.values))
-    return Judged(
+    return JudgedPassages(
         golden_set_id=golden_set_id,
         passages=passages.with_columns(pl.Series("weight", weight_of[grades - 1], dtype=pl.Float64)),
         grades=pl.DataFrame({"grade": range(5, 0, -1), "passages": counts[::-1], "weight": weight_of[::-1]}),
@@ -152,7 +152,7 @@ def _pool(snapshot: Snapshot, run_id: str, golden_set_id: str | None, query_id: 
 
 
 def _side(
-    rows: tuple[pl.DataFrame, pl.DataFrame], run_id: str, name: str, judged: Judged, quality: Quality
+    rows: tuple[pl.DataFrame, pl.DataFrame], run_id: str, name: str, judged: JudgedPassages, quality: Quality
 ) -> Side:
     weighed = judged.passages
     ranked, pool = (part.join(weighed, on="passage_id", how="left", maintain_order="left") for part in rows)

@@ -98,7 +98,9 @@ def typed_of(view: View, run_id: str, query_id: str) -> pl.DataFrame:
 
 
 @cached()
-def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl.DataFrame) -> words.Answer:
+def answer(
+    view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl.DataFrame
+) -> words.QueryHead:
     """Summarise some queries; `shown` stands in for the rows in the cache key."""
     del shown
     pools = dict(view.table.select("name", "proc_pool").iter_rows())

@@ -35,7 +35,7 @@ MISSED = "Grade 4 or 5, yet not among the candidates: only retrieval can bring t
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryHead:
     """The head of the page."""
 
     sentence: str  # where the stack is weak, or where it wins and loses, in numbers
@@ -52,7 +52,7 @@ def answer(
     *,
     pool: str | None = None,
     alike: Groups = EACH,
-) -> Answer:
+) -> QueryHead:
     """Say where a stack is weak, or wins and loses against another.
 
     Args:
@@ -60,11 +60,11 @@ def answer(
         pool: The convention of the candidate pool, for a stack alone; None = not stated.
     """
     if rows.is_empty():
-        return Answer(f"None of {text.count(total, 'query')} matches.", "Clear the tag or the search.")
+        return QueryHead(f"None of {text.count(total, 'query')} matches.", "Clear the tag or the search.")
     scored = rows.filter(pl.col("score").is_not_null())
     if scored.is_empty():
         note = rows["note"].drop_nulls().mode().sort().to_list()
-        return Answer(
+        return QueryHead(
             f"No query {'here' if rows.height == total else 'shown'} has a score ({quality.name}).",
             f"{note[0] if note else ''} The rankings can be read all the same.".strip(),
         )
@@ -74,7 +74,7 @@ def answer(
         _weakness(scored, among, name) if other is None else _duel(scored, quality, (name, other))
     )
     cards = _cards(rows, scored, quality, other, pool=pool, alike=alike)
-    return Answer(f"{sentence} ({quality.name}).", details, cards)
+    return QueryHead(f"{sentence} ({quality.name}).", details, cards)
 
 
 def _weakness(scored: pl.DataFrame, among: str, name: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from core.readers.curves import POINT
 from core.stats.corrected import FEW, Corrected, Errors, Scored, correct, rogan_gladen
 from core.stats.intervals import Labels
 from core.stats.means import mean_interval
-from core.stats.panel import Panel, dawid_skene, majority
+from core.stats.panel import JudgePanel, dawid_skene, majority
 from core.store import Snapshot
 from core.views.readers.generators import COMPUTED, label
 
@@ -44,7 +44,7 @@ class Judge(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedAnswers:
     """Scores of single answers by people and by judges, on one set of questions."""
 
     points: pl.DataFrame  # POINT, name (of the stack), label (of the reader): a row per point, in order
@@ -103,7 +103,7 @@ def mean_of(some: Sequence[Floats]) -> Floats:
     )  # fmt: skip
 
 
-def graded(snapshot: Snapshot, scope: Scope) -> Graded | None:
+def graded(snapshot: Snapshot, scope: Scope) -> GradedAnswers | None:
     """Read the scores of single answers of a workspace; None if nobody graded any by hand."""
     runs = runs_in(snapshot, scope)
     having = snapshot.sizes("answer_scores")["id"].to_list()
@@ -115,7 +115,7 @@ def graded(snapshot: Snapshot, scope: Scope) -> Graded | None:
     return replace(found, clusters=groups(snapshot, scope).labels(found.queries))
 
 
-def of_scores(single: pl.DataFrame, names: pl.DataFrame, answers: pl.DataFrame) -> Graded:
+def of_scores(single: pl.DataFrame, names: pl.DataFrame, answers: pl.DataFrame) -> GradedAnswers:
     """Arrange scores of single answers in arrays.
 
     Args:
@@ -139,7 +139,7 @@ def of_scores(single: pl.DataFrame, names: pl.DataFrame, answers: pl.DataFrame) 
         table = np.full((points.height, len(queries)), np.nan)
         table[some["point"].to_numpy(), some["query"].to_numpy()] = some["value"].to_numpy()
         scores[Judge(str(scorer), str(judge))] = table
-    return Graded(
+    return GradedAnswers(
         points, tuple(queries), dict(sorted(scores.items())), tuple(Judge(*one) for one in people),
         _seconds(points, answers),
     )  # fmt: skip
@@ -153,7 +153,7 @@ def _seconds(points: pl.DataFrame, answers: pl.DataFrame) -> Floats:
     return np.asarray(_DECIDING_S + 60 * words / _WORDS_A_MINUTE)
 
 
-def corrected_table(of: Graded, judge: Judge, least: float) -> pl.DataFrame:
+def corrected_table(of: GradedAnswers, judge: Judge, least: float) -> pl.DataFrame:
     """Correct a judge's mean at every point with people's grades.
 
     Args:
@@ -180,7 +180,7 @@ def corrected_table(of: Graded, judge: Judge, least: float) -> pl.DataFrame:
     return numbers.sort(pl.col("corrected").is_null(), -order, "name", "label", nulls_last=True)
 
 
-def _row(of: Graded, place: int, people: Floats, judged: Floats, least: float) -> dict[str, Any]:
+def _row(of: GradedAnswers, place: int, people: Floats, judged: Floats, least: float) -> dict[str, Any]:
     own, said = people[place], judged[place]
     both = ~np.isnan(own) & ~np.isnan(said)
     told = correct(Scored(own, said, of.clusters))
@@ -244,7 +244,9 @@ def _errors(people: Floats, judged: Floats, least: float) -> Errors:
     return Errors.of(_good(people[both], least), _good(judged[both], least))
 
 
-def differences(of: Graded, judge: Judge, least: float, table: pl.DataFrame, baseline: int) -> pl.DataFrame:
+def differences(
+    of: GradedAnswers, judge: Judge, least: float, table: pl.DataFrame, baseline: int
+) -> pl.DataFrame:
     """Correct the difference between every point and one of them.
 
     Args:
@@ -327,17 +329,17 @@ def favours(table: pl.DataFrame) -> tuple[str, str, float, float, float] | None:
     )
 
 
-def _votes(of: Graded, scorer: str, least: float) -> NDArray[np.int64]:
+def _votes(of: GradedAnswers, scorer: str, least: float) -> NDArray[np.int64]:
     some = np.stack([of.scores[one].ravel() for one in of.panel_of(scorer)], axis=1)
     return np.where(np.isnan(some), -1, _good(some, least)).astype(np.int64)
 
 
-def panel(of: Graded, scorer: str, least: float) -> Panel:
+def panel(of: GradedAnswers, scorer: str, least: float) -> JudgePanel:
     """Weight the models that judge by a scorer, from their verdicts on whether answers are good."""
     return dawid_skene(_votes(of, scorer, least), 2)
 
 
-def panel_table(of: Graded, scorer: str, least: float) -> pl.DataFrame:
+def panel_table(of: GradedAnswers, scorer: str, least: float) -> pl.DataFrame:
     """Compare every judge of a panel, the panel and the majority with people's grades.
 
     Returns:

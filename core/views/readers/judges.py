@@ -22,7 +22,7 @@ from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, W
 from core.views.charts.corrected import MARKS, drawn
 from core.views.readers import corrected
 from core.views.readers.charts import points
-from core.views.readers.corrected import PANEL, Graded, Judge
+from core.views.readers.corrected import PANEL, GradedAnswers, Judge
 from core.views.readers.generators import COMPUTED
 
 NO_GRADES = "No answers graded by hand yet."
@@ -86,7 +86,7 @@ PANEL_COLUMNS = cols.Rows(
 
 
 @cached("Reading what people graded…", entries=8)
-def graded(view: View) -> Graded | None:
+def graded(view: View) -> GradedAnswers | None:
     """Return the scores of single answers of a workspace."""
     return corrected.graded(view.snapshot, view.scope)
 
@@ -137,7 +137,7 @@ def judges(view: View, ask: Ask) -> Blocks:
     yield Way("golden", "Grade answers", "judge")
 
 
-def compared(of: Graded, judge: Judge, least: float, table: pl.DataFrame, ask: Ask) -> Blocks:
+def compared(of: GradedAnswers, judge: Judge, least: float, table: pl.DataFrame, ask: Ask) -> Blocks:
     """Yield the differences from one stack."""
     names = [_named(row) for row in table.iter_rows(named=True)]
     able = [name for name, known in zip(names, table["corrected"].is_not_null(), strict=True) if known]
@@ -226,7 +226,7 @@ def of_panel(rows: pl.DataFrame) -> str:
     )
 
 
-def caveats(view: View, of: Graded, judge: Judge, table: pl.DataFrame) -> dict[str, str]:
+def caveats(view: View, of: GradedAnswers, judge: Judge, table: pl.DataFrame) -> dict[str, str]:
     """Return the assumptions of the correction, conflicts of interest of the judge, and whom it favours."""
     found = {"how to read": HOW, **dict(circular(view, of, judge))}
     apart = corrected.favours(table)
@@ -248,7 +248,7 @@ def caveats(view: View, of: Graded, judge: Judge, table: pl.DataFrame) -> dict[s
     return found
 
 
-def circular(view: View, of: Graded, judge: Judge) -> Iterator[tuple[str, str]]:
+def circular(view: View, of: GradedAnswers, judge: Judge) -> Iterator[tuple[str, str]]:
     """Yield cases of a judge judging its own work: answers, order of passages, their grades, questions."""
     if judge.name == COMPUTED:
         return

@@ -70,7 +70,7 @@ def groups(view: View, option: Option) -> tuple[features.Group, ...]:
 
 
 @cached("Scoring every query…", entries=64)
-def routable(view: View, options: tuple[Option, ...], way: routing.Way) -> Routable | None:
+def routable(view: View, options: tuple[Option, ...], way: routing.RoutingWay) -> Routable | None:
     """Return quality, latency and cost of every query at every depth.
 
     It is None if no query has a score.

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis.cache import cached
-from core.analysis.moves.cost import Work
+from core.analysis.moves.cost import MoveWork
 from core.analysis.moves.replaying import Replay, replays
 from core.analysis.moves.switching import Switch, moves, switch
 from core.analysis.workspace.telling import incumbent_known
@@ -122,7 +122,7 @@ def staying(view: View, ask: Ask) -> Blocks:
     yield Fold("The rule", (Text(RULE, "caption"),))
 
 
-def _taken(work: Work) -> dict[str, object]:
+def _taken(work: MoveWork) -> dict[str, object]:
     if work.amount is None:
         amount = "not known"
     elif work.unit == "GiB":

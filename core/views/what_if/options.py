@@ -74,9 +74,9 @@ def usual_options(options: Sequence[Option], *, rewrites: bool = False) -> list[
     return paper if len(paper) == 2 else [options[0], options[-1]]
 
 
-def way_of(family: Family | None, known: Known) -> routing.Way:
+def way_of(family: Family | None, known: Known) -> routing.RoutingWay:
     """Return how a query gets from the first option to a further one, if its signal is known then."""
     rewrites = family is not None and family.rewrites
-    return routing.Way(
+    return routing.RoutingWay(
         known, family is not None and not rewrites, family is None or not family.refused, rewrites
     )

@@ -122,7 +122,7 @@ class Routable:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RoutingWay:
     """How a query gets from the shallowest option to a deeper one."""
 
     known: Known = "before"  # when the signal is known
@@ -133,7 +133,7 @@ class Way:
     rewrites: bool = False  # whether a deeper option rewrites the query, so that nothing is shared
 
 
-def gather(view: View, options: Sequence[Option], *, way: Way | None = None) -> Routable | None:
+def gather(view: View, options: Sequence[Option], *, way: RoutingWay | None = None) -> Routable | None:
     """Read the data for routing between some options.
 
     Args:
@@ -151,7 +151,7 @@ def gather(view: View, options: Sequence[Option], *, way: Way | None = None) -> 
     if not kept.any():
         return None
     ids = tuple(np.array(query_ids)[kept])
-    way = way or Way()
+    way = way or RoutingWay()
     times = Times(view, options)
     waits = [times.of(option) for option in options]
     paid = [_cost(view, option) for option in options]
@@ -235,14 +235,14 @@ def _cost(view: View, option: Option) -> tuple[float, str | None]:
     return (np.nan, None) if cost is None else (float(cost), basis)
 
 
-def _spent(way: Way, *, reranked: bool) -> str | None:
+def _spent(way: RoutingWay, *, reranked: bool) -> str | None:
     """Return the shallowest option's stage that a query sent deeper runs for its signal, if any."""
     if way.known == "before" or (way.known == "pool" and way.one_family and reranked):
         return None
     return RERANK if way.one_family and way.known == "rerank" else TOTAL
 
 
-def _paid_again(view: View, option: Option, way: Way, whole: float) -> float:
+def _paid_again(view: View, option: Option, way: RoutingWay, whole: float) -> float:
     """Return the shallowest option's cost that a query sent deeper pays again; $ per 1,000 queries."""
     if not (way.one_family and way.known == "rerank"):
         return whole
@@ -255,7 +255,7 @@ def _paid_again(view: View, option: Option, way: Way, whole: float) -> float:
     return 0.0 if costs.is_empty() else float(costs["usd_per_1k"].fill_null(np.nan).sum())
 
 
-def _notes(way: Way, stage: str | None, modelled: str | None) -> list[str]:
+def _notes(way: RoutingWay, stage: str | None, modelled: str | None) -> list[str]:
     notes = []
     if modelled:
         notes.append(f"Latency and cost of depths that were not run are modelled {modelled}.")

@@ -20,7 +20,7 @@ from core.decide.learning import MIN_QUERIES, ByTag, ByThreshold, Rule, cross_va
 from core.decide.routing import (
     Depths,
     Floats,
-    Outcome,
+    RoutingOutcome,
     always,
     at_random,
     estimates,
@@ -73,7 +73,7 @@ WAYS = cols.Rows(
     ),
     ends="95 % interval, paired by query.",
 )
-Ways = dict[str, tuple[Outcome, str, Floats]]
+Ways = dict[str, tuple[RoutingOutcome, str, Floats]]
 AXES: Mapping[str, str] = {
     "p50": "latency p50 (ms)",
     "p95": "latency p95 (ms)",
@@ -192,7 +192,7 @@ def judged(routable: Routable, every: Ways, kinds: Sequence[str], bounds: Bounds
     return rows.join(gained, on="way", how="left", maintain_order="left")
 
 
-def gains(routable: Routable, routed: dict[str, Outcome], within: NDArray[np.bool_]) -> pl.DataFrame:
+def gains(routable: Routable, routed: dict[str, RoutingOutcome], within: NDArray[np.bool_]) -> pl.DataFrame:
     """Estimate each routed way's gain over chance at its own rate, and over the best single depth.
 
     Args:
@@ -257,7 +257,7 @@ def between(depths: Depths) -> pl.DataFrame:
     return pl.DataFrame(parts, schema={"kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)})
 
 
-def _point(kind: str, way: Outcome) -> dict[str, object]:
+def _point(kind: str, way: RoutingOutcome) -> dict[str, object]:
     return {"kind": kind, **{name: getattr(way, name) for name in _NUMBERS}}
 
 

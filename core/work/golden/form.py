@@ -18,7 +18,7 @@ REFINE = {"no": "none", "if it pays": "auto", "by locks (the paper)": "locks", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class GoldenForm:
     """Values of the form's fields; empty = not specified."""
 
     name: str
@@ -52,7 +52,7 @@ def lacks(snapshot: Snapshot, collection_id: str) -> str:
     return " and ".join(name for name, column in wanted.items() if not row[column])
 
 
-def specification(form: Form) -> str:
+def specification(form: GoldenForm) -> str:
     """Return the form as the text of a specification (TOML)."""
     pool = {BM25: {"stack.sparse": "bm25"}, RUNS: {"runs": "workspace"}}
     return toml_text(

@@ -15,7 +15,7 @@ import polars as pl
 from core.analysis.deciding import Apart, Contest
 from core.analysis.export import StoreShelf
 from core.errors import InputError, UnknownNameError
-from core.golden.pool import Ranked
+from core.golden.pool import RankedSource
 from core.importers.runs import slug
 from core.pipeline.evaluate import Job
 from core.pipeline.evaluate.identity import hashes, model_identity
@@ -42,7 +42,7 @@ class GoldenJob:
     spec: GoldenSpec  # The request
     search: Job  # The evaluation of `stacks`, if any; its corpus, questions, models, budget and prices
     stacks: Sequence[Stack] = ()  # The stacks to search; none if stored runs or grades alone make the pool
-    stored: tuple[Ranked, ...] = ()  # The rankings of stored runs
+    stored: tuple[RankedSource, ...] = ()  # The rankings of stored runs
     apart: Apart | None = None  # What two stacks show differently, if grades are to decide between them
     # The golden set whose grades are used, if any, with its judgements and gradings
     held: Batch = field(default_factory=Batch)
@@ -191,14 +191,16 @@ def _searched(spec: GoldenSpec) -> list[Stack]:
     return [expand(sweep.model_copy(update={"stack": (point,)}))[0] for point in sweep.stack[:legs]]
 
 
-def _stored(spec: GoldenSpec, search: Job, shelf: StoreShelf) -> Iterator[Ranked]:
+def _stored(spec: GoldenSpec, search: Job, shelf: StoreShelf) -> Iterator[RankedSource]:
     asked = set(search.queries["query_id"])
     for source in spec.golden.pool:
         if source.runs:
             names = None if WORKSPACE in source.runs else source.runs
             shelved = shelf.ranked(search.collection_id, names, source.depth)
             for ranked in shelved:
-                yield Ranked(ranked.label, ranked.kind, ranked.rows.filter(pl.col("query_id").is_in(asked)))
+                yield RankedSource(
+                    ranked.label, ranked.kind, ranked.rows.filter(pl.col("query_id").is_in(asked))
+                )
 
 
 def _apart(snapshot: Snapshot, spec: GoldenSpec, search: Job) -> Apart | None:

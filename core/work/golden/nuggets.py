@@ -97,7 +97,7 @@ def read_supported(answer: str, count: int, mark: str = "") -> Reading[list[int]
     )
 
 
-class Finding:
+class NuggetFinding:
     """Finds the nuggets of every question, and the passages that support them, with one model."""
 
     def __init__(self, job: GoldenJob, session: Session) -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from core.golden.pool import Pool, Ranked
+from core.golden.pool import Pool, RankedSource
 from core.golden.refine.base import METHODS
 from core.golden.refine.predict import World, affordable, usd_per_call, ways_of
 from core.pipeline.evaluate.identity import identities
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.plan import Bill, Line, asked_seconds, priced_lines
 from core.pipeline.sweep.plan import plan as plan_search
 from core.pipeline.sweep.pools import Pools
@@ -89,11 +89,11 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
 
 def candidates(job: GoldenJob) -> Pool | None:
     """Return the pool of a build if computing it is free, otherwise None."""
-    ranked: list[Ranked] = []
+    ranked: list[RankedSource] = []
     search = job.search
     if job.stacks:
         texts = search.queries["text"].to_list()
-        pools = Pools(search.corpora, texts, Known(search.models), identities(search).chunking)
+        pools = Pools(search.corpora, texts, KnownNames(search.models), identities(search).chunking)
         for stack in job.stacks:
             hits = pools.hits(stack.spec, int(stack.spec["candidates"]))
             if hits is None:

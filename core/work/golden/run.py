@@ -30,7 +30,7 @@ from core.records import Batch, GoldenSet, JsonMap, canonical_json, short_hash
 from core.tables import TABLES, frame
 from core.work.golden.contest import Deciding
 from core.work.golden.job import GoldenJob
-from core.work.golden.nuggets import Finding
+from core.work.golden.nuggets import NuggetFinding
 from core.work.golden.spec import AUTO, NONE
 from core.work.golden.stages import (
     ORDER,
@@ -104,7 +104,7 @@ def _built(job: GoldenJob, artifacts: Path, session: Session) -> Batch:
     orders, refined = (
         _refined(job, session, pruned(pool, graded, golden.prune.keep)) if job.refiner else (None, {})
     )
-    finding = Finding(job, session) if golden.nuggets.model else None
+    finding = NuggetFinding(job, session) if golden.nuggets.model else None
     found = None if finding is None else finding.run(pool, graded)
     facts = {
         "label_mix": label_mix(graded),

@@ -131,7 +131,7 @@ class Nuggets(Table):
     passages: Positive = 8  # Number of a question's best passages to show
 
 
-class Between(Table):
+class BetweenSource(Table):
     """Two stacks to decide between: the judge stops once its grades do."""
 
     now: Named  # The stack that runs today: a run in the store
@@ -147,7 +147,7 @@ class Golden(Table):
     rewrite: Named = "none"  # Rewrite of a question for the search (S1); judges always see the original
     language: Language = "en"  # Language of the judges' instructions
     pool: Many[PoolSource] = ()  # Sources of candidates; none if only existing grades are refined
-    between: Between | None = None  # Instead of a pool: passages that decide between two stacks
+    between: BetweenSource | None = None  # Instead of a pool: passages that decide between two stacks
     judge: Judges = Judges()  # The judges
     prune: Prune = Prune()  # Passages to refine
     refine: Refine = Refine()

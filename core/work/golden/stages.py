@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from core.errors import ProviderError
-from core.golden.pool import Pool, Ranked, fused, with_texts
+from core.golden.pool import Pool, RankedSource, fused, with_texts
 from core.pipeline.evaluate.asking import Asker
 from core.pipeline.evaluate.budget import paid
 from core.pipeline.evaluate.build import Builder
@@ -84,7 +84,7 @@ def read_order(answer: str, count: int, mark: str = "") -> Reading[list[int]]:
     return Reading([], problem, 0) if problem else Reading([number - 1 for number in given])
 
 
-def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> Ranked:
+def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> RankedSource:
     """Return hits of every question as a source."""
     ids, depth = job.search.corpora[None].passage_ids, int(stack.spec["candidates"])
     parts = [
@@ -93,10 +93,10 @@ def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> Ranked:
         )
         for query, ranking in zip(job.search.queries["query_id"], hits, strict=True)
     ]
-    return Ranked(stack.label, stack.spec["mode"], pl.concat(parts))
+    return RankedSource(stack.label, stack.spec["mode"], pl.concat(parts))
 
 
-def pool_of(job: GoldenJob, searched: Sequence[Ranked]) -> Pool:
+def pool_of(job: GoldenJob, searched: Sequence[RankedSource]) -> Pool:
     """Return the pool; without a source, what decides between two stacks or has grades, all with one rank."""
     if job.spec.golden.pool:
         return with_texts(_allowed(job, fused([*searched, *job.stored])), job.texts)
@@ -131,7 +131,7 @@ class Search:
     def __len__(self) -> int:
         return len(self._graph.builds) + len(self._graph.steps)
 
-    def run(self) -> list[Ranked]:
+    def run(self) -> list[RankedSource]:
         """Build the indexes, and search them."""
         search, session = self._job.search, self._session
         measurer = Measurer(

@@ -106,7 +106,7 @@ class Strange:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ImportPlan:
     """The import that offered files would make, or the problem with them."""
 
     made: Import | None = None  # the preview; None if something must be decided or fixed first
@@ -131,7 +131,7 @@ def plan(
     workspace: str | None = None,
     apart: Apart | None = None,
     by: By = "ids",
-) -> Plan:
+) -> ImportPlan:
     """Read the offered files without writing anything.
 
     Returns:
@@ -141,7 +141,7 @@ def plan(
         imported = read_into(offered, options, snapshot, workspace=workspace, apart=apart, by=by)
         matched = matches(snapshot, imported)
         foreign = workspace and not apart and belongs_anywhere(imported, options.known_collections)
-        return Plan(
+        return ImportPlan(
             imported,
             None,
             matched,
@@ -154,7 +154,7 @@ def plan(
             own_words(imported),
         )
     except ClqError as error:
-        return Plan(problem=error)
+        return ImportPlan(problem=error)
 
 
 def read_into(

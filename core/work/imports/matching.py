@@ -21,7 +21,7 @@ from core.number_format import count
 from core.store import Snapshot
 from core.store.rules import RULES
 from core.tables import TABLES
-from core.work.imports.shelf import AMONG, Reference, Shelf, some_of
+from core.work.imports.shelf import AMONG, ImportShelf, Reference, some_of
 
 _FEW, _TRIED, _LONGEST, _PAIRS = 3, 200, 40, 400  # ids shown; ids tried, how long they are, pairs of cuts
 _MOST, _HALF = 0.95, 0.5  # Shares of ids from which on a stripped pattern, or a collection, fits
@@ -150,7 +150,7 @@ def matches(snapshot: Snapshot, imported: Import, into: str | None = None) -> tu
         named, sampled = _named(imported, column)
         rows = named.join(owners, on="owner")
         for (name,), some in rows.partition_by("collection", as_dict=True).items():
-            shelf = Shelf(snapshot, imported, str(name), wholes)
+            shelf = ImportShelf(snapshot, imported, str(name), wholes)
             if of := shelf.reference(what):
                 matched += _match(
                     shelf, of, what, some.filter("ranks") if of.own_judgements else some, sampled
@@ -275,12 +275,12 @@ def _are_texts_of(snapshot: Snapshot, imported: Import, workspace: str, known: f
     named = {collection.collection_id for collection in imported.collections}
     if imported.runs or len(named) != 1 or named & known or "chunks" in imported.frames:
         return False
-    shelf = Shelf(snapshot, Import(), workspace, {})
+    shelf = ImportShelf(snapshot, Import(), workspace, {})
     brought = [what for what in ID_COLUMNS if what in imported.frames]
     return bool(brought) and all(_is_covered(shelf, imported, what) for what in brought)
 
 
-def _is_covered(shelf: Shelf, imported: Import, what: str) -> bool:
+def _is_covered(shelf: ImportShelf, imported: Import, what: str) -> bool:
     """Return whether texts come for at least half of the used ids, none of which has its text."""
     column, used = ID_COLUMNS[what], shelf.used(what)
     if used is None or shelf.stored(what):
@@ -319,7 +319,9 @@ def _named(imported: Import, column: str) -> tuple[pl.DataFrame, int | None]:
     return pl.concat(parts).unique(maintain_order=True), sampled
 
 
-def _match(shelf: Shelf, of: Reference, what: str, rows: pl.DataFrame, sampled: int | None) -> list[Match]:
+def _match(
+    shelf: ImportShelf, of: Reference, what: str, rows: pl.DataFrame, sampled: int | None
+) -> list[Match]:
     """Return the match of some ids; none if there are no ids."""
     column = ID_COLUMNS[what]
     ids = rows["id"].unique().sort()
@@ -376,7 +378,9 @@ def _enough(found: int, of: int, least: float) -> bool:
     return found >= max(least * of, min(of, _FEW))
 
 
-def _pattern(shelf: Shelf, of: Reference, column: str, foreign: Sequence[str], least: float) -> str | None:
+def _pattern(
+    shelf: ImportShelf, of: Reference, column: str, foreign: Sequence[str], least: float
+) -> str | None:
     """Find the common beginning or end of all foreign ids without which a least share of them exists."""
     tried = _even(foreign, least)
     begin, end = _common(foreign), _common([name[::-1] for name in foreign])[::-1]
@@ -397,7 +401,7 @@ def _pattern(shelf: Shelf, of: Reference, column: str, foreign: Sequence[str], l
     return None if STAR in head + tail else f"{head}{STAR}{tail}"
 
 
-def _rule(shelf: Shelf, of: Reference, column: str, foreign: Sequence[str], least: float) -> str | None:
+def _rule(shelf: ImportShelf, of: Reference, column: str, foreign: Sequence[str], least: float) -> str | None:
     """Find the rule by which a least share of the foreign ids exists, without duplicates."""
     held = shelf.existing(of, column, None, _TRIED)
     begin, end = _common(held or [""]), _common([name[::-1] for name in held or [""]])[::-1]

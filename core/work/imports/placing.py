@@ -23,11 +23,11 @@ from core.number_format import count
 from core.pipeline.own.config import Match
 from core.pipeline.own.cut import OwnChunking, own_chunking
 from core.pipeline.own.parts import DocumentShelf, shelf_of
-from core.pipeline.own.passages import Shelf, Told, Way
+from core.pipeline.own.passages import PassageShelf, Told, Way
 from core.records import Batch, Run
 from core.store import Snapshot
 from core.tables import Frame, frame
-from core.work.imports.told import Ranked, ranked_collections
+from core.work.imports.told import ImportedRankings, ranked_collections
 from core.work.sweep.asked import asked_corpus
 from core.work.sweep.own import WAYS
 
@@ -96,7 +96,7 @@ def _used(imported: Import) -> Import:
     return replace(imported, reports=tuple(reports), left_out=left)
 
 
-class _Places(Ranked):
+class _Places(ImportedRankings):
     """The passages of an import that one collection may have under other names."""
 
     def found(self) -> Placeable | None:
@@ -182,7 +182,7 @@ class _Places(Ranked):
         return once.with_columns(rank=rank).select(rows.columns)
 
     @cached_property
-    def _shelf(self) -> Shelf:
+    def _shelf(self) -> PassageShelf:
         return shelf_of(asked_corpus(self.snapshot, self.name))
 
     @cached_property

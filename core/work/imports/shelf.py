@@ -44,7 +44,7 @@ class Reference:
     own_judgements: bool = False
 
 
-class Shelf:
+class ImportShelf:
     """Known ids of one collection: those in the store, and those in the import."""
 
     def __init__(self, snapshot: Snapshot, imported: Import, name: str, wholes: Mapping[str, str]) -> None:
@@ -84,7 +84,7 @@ class Shelf:
         """Return whether the store has rows of a table for this collection."""
         return not self._snapshot.sizes(table).filter(pl.col("id").is_in(self._owners[table])).is_empty()
 
-    def texts(self, what: str, ids: Sequence[str], strip: str | None = None) -> Texts:
+    def texts(self, what: str, ids: Sequence[str], strip: str | None = None) -> SharedTexts:
         """Return the texts of some ids that both the import and the store have; an even sample if many.
 
         Args:
@@ -92,7 +92,7 @@ class Shelf:
         """
         column = ID_COLUMNS[what]
         if not ({what} & {*self._made.frames, *self._made.texts} and self.stored(what)):
-            return Texts(what)
+            return SharedTexts(what)
         some = ids if len(ids) <= _COMPARED else ids[:: -(-len(ids) // _COMPARED)]
         rows = self._brought(what) if strip is None else self._made.frames.get(what, frame(what, [])).lazy()
         brought = [rows.select(id=column, ours="text")]
@@ -110,7 +110,7 @@ class Shelf:
         ]
         theirs = pl.concat(rows.select(id=column, theirs="text") for rows in there)
         pairs = ours.unique("id").join(theirs.filter(pl.col("theirs") != "").unique("id"), on="id").sort("id")
-        return Texts(what, pairs, None if len(some) == len(ids) else pairs.height)
+        return SharedTexts(what, pairs, None if len(some) == len(ids) else pairs.height)
 
     def existing(
         self,
@@ -134,7 +134,7 @@ class Shelf:
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class SharedTexts:
     """Ids with texts in both an import and a collection."""
 
     what: str  # "queries" or "passages"

@@ -23,7 +23,7 @@ def ranked_collections(snapshot: Snapshot, imported: Import) -> list[str]:
     return sorted({run.collection_id for run in imported.runs} & set(stored))
 
 
-class Ranked:
+class ImportedRankings:
     """The passages that an import ranks in one stored collection."""
 
     def __init__(self, snapshot: Snapshot, imported: Import, collection_id: str) -> None:
@@ -58,7 +58,9 @@ class Ranked:
 
 def are_told(snapshot: Snapshot, imported: Import) -> bool:
     """Return whether there is more information on an import's passages than ids in their collection."""
-    return any(Ranked(snapshot, imported, name).are_told for name in ranked_collections(snapshot, imported))
+    return any(
+        ImportedRankings(snapshot, imported, name).are_told for name in ranked_collections(snapshot, imported)
+    )
 
 
 def with_chunkings(snapshot: Snapshot, imported: Import) -> Import:
@@ -66,7 +68,7 @@ def with_chunkings(snapshot: Snapshot, imported: Import) -> Import:
     found: dict[str, str] = {}
     for name in ranked_collections(snapshot, imported):
         parts = snapshot.collections(parts=True).filter(part_of=name)["collection_id"].to_list()
-        ranked = Ranked(snapshot, imported, name)
+        ranked = ImportedRankings(snapshot, imported, name)
         for run in ranked.runs if parts else ():
             ids = ranked.rows.filter(run_id=run.run_id)["passage_id"].unique().to_list()
             held = (part for part in parts if _holds(snapshot, part, ids))

@@ -14,7 +14,7 @@ SHIPPED = "shipped authors"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class NamesForm:
     """Values of the form's fields."""
 
     embedders: Sequence[str]
@@ -32,7 +32,7 @@ def sources(snapshot: Snapshot) -> list[str]:
     return [SHIPPED, *held]
 
 
-def specification(form: Form) -> str:
+def specification(form: NamesForm) -> str:
     """Return the form as the text of a specification (TOML)."""
     dims = [int(dim) for dim in form.dims if dim.isdecimal()]
     head = {

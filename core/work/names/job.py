@@ -18,9 +18,9 @@ from core.diagnostics.names.bundles import (
     BASE,
     CONDITIONS,
     LANGUAGES,
+    BundleTexts,
+    KnownWork,
     Language,
-    Texts,
-    Work,
     bundles,
     in_ascii,
     phrases,
@@ -33,7 +33,7 @@ from core.errors import InputError
 from core.pipeline.evaluate.identity import billed_by, model_identity
 from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
 from core.pipeline.sweep.fields import Encoder, Many, Named, Positive, Table
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.model import OwnModels
 from core.pipeline.sweep.plan import Bill, Line, embedded_lines
 from core.prices import PriceBook
@@ -91,7 +91,7 @@ class NamesJob:
 
     spec: NamesSpec
     embedders: tuple[Measured, ...]
-    works: Mapping[Language, tuple[Work, ...]]
+    works: Mapping[Language, tuple[KnownWork, ...]]
     book: PriceBook
 
     @property
@@ -121,7 +121,7 @@ class NamesJob:
         """Return the configuration of an embedder."""
         return embedder_config(self.spec.models.get(model, model))
 
-    def texts(self, language: Language, run: int) -> dict[str, list[Texts]]:
+    def texts(self, language: Language, run: int) -> dict[str, list[BundleTexts]]:
         """Return the texts of a run's bundles, by condition."""
         return _texts(self.works[language], language, run, self.spec.queries, self.spec.seed)
 
@@ -132,8 +132,8 @@ class NamesJob:
 
 
 def _texts(
-    works: tuple[Work, ...], language: Language, run: int, queries: int, seed: str
-) -> dict[str, list[Texts]]:
+    works: tuple[KnownWork, ...], language: Language, run: int, queries: int, seed: str
+) -> dict[str, list[BundleTexts]]:
     drawn = bundles(works, language, run=run, queries=queries, seed=seed)
     return {
         name: [ablate(bundle, phrases(language)) for bundle in drawn] for name, ablate in CONDITIONS.items()
@@ -142,7 +142,7 @@ def _texts(
 
 @lru_cache(maxsize=4)  # a plan is recomputed with every other embedder and budget
 def _every_text(
-    works: tuple[tuple[Language, tuple[Work, ...]], ...], runs: int, queries: int, seed: str
+    works: tuple[tuple[Language, tuple[KnownWork, ...]], ...], runs: int, queries: int, seed: str
 ) -> tuple[frozenset[str], frozenset[str]]:
     asked: set[str] = set()
     candidates: set[str] = set()
@@ -202,7 +202,7 @@ def plan(job: NamesJob) -> NamesPlan:
     """
     queries, candidates = job.every_text()
     lines: list[Line] = []
-    known = Known(job.spec.models)
+    known = KnownNames(job.spec.models)
     for model, _ in dict.fromkeys((embedder.model, embedder.full_dim) for embedder in job.embedders):
         for texts, purpose in ((queries, Purpose.QUERY), (candidates, Purpose.PASSAGE)):
             lines += embedded_lines((_EMBED, model, purpose), sorted(texts), known, job.book)
@@ -285,7 +285,10 @@ def figures(
 
 
 def _of_run(
-    embedder: Embedder, texts: Mapping[str, Sequence[Texts]], dims: Sequence[int], check: Callable[[], None]
+    embedder: Embedder,
+    texts: Mapping[str, Sequence[BundleTexts]],
+    dims: Sequence[int],
+    check: Callable[[], None],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the figures of a run by dimension."""
     folded = ascii_of(texts)
@@ -299,7 +302,7 @@ def _of_run(
         Purpose.PASSAGE, (text for texts_of_bundle in every for text in texts_of_bundle.candidates)
     )
 
-    def margins_of(given: Sequence[Texts], dim: int) -> NDArray[np.float64]:
+    def margins_of(given: Sequence[BundleTexts], dim: int) -> NDArray[np.float64]:
         offered = np.array([candidates(texts_of_bundle.candidates)[:, :dim] for texts_of_bundle in given])
         return margins(queries([texts_of_bundle.query for texts_of_bundle in given])[:, :dim], offered)
 
@@ -311,7 +314,7 @@ def _of_run(
         yield from ((dim, row) for row in of_run(by_condition, plain, instead))
 
 
-def ascii_of(texts: Mapping[str, Sequence[Texts]]) -> dict[str, list[Texts]]:
+def ascii_of(texts: Mapping[str, Sequence[BundleTexts]]) -> dict[str, list[BundleTexts]]:
     """Return a few of a run's bundles converted to ASCII, or {} if some are ASCII already."""
     return {} if ascii_only(texts[BASE]).any() else in_ascii(texts[BASE][:_FOLDED])
 

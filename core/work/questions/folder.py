@@ -32,7 +32,7 @@ REJECTED = "rejected by a person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class QuestionEntry:
     """A draft of a set, with its outcome."""
 
     query_id: str
@@ -46,10 +46,10 @@ class QuestionSet:
     """A set of questions."""
 
     about: JsonMap  # How it was made
-    entries: tuple[Entry, ...]
+    entries: tuple[QuestionEntry, ...]
 
     @property
-    def asked(self) -> tuple[Entry, ...]:
+    def asked(self) -> tuple[QuestionEntry, ...]:
         """The kept questions."""
         return tuple(entry for entry in self.entries if not entry.reason)
 
@@ -59,12 +59,12 @@ class QuestionSet:
         return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
 
 
-def numbered(kept: Sequence[Draft], dropped: Sequence[tuple[Draft, str]]) -> tuple[Entry, ...]:
+def numbered(kept: Sequence[Draft], dropped: Sequence[tuple[Draft, str]]) -> tuple[QuestionEntry, ...]:
     """Return numbered entries: q001… for kept questions, x001… for dropped ones."""
     width = max(3, len(str(max(len(kept), len(dropped)))))
-    entries = [Entry(query_id=f"q{at:0{width}}", draft=draft) for at, draft in enumerate(kept, 1)]
+    entries = [QuestionEntry(query_id=f"q{at:0{width}}", draft=draft) for at, draft in enumerate(kept, 1)]
     entries += [
-        Entry(query_id=f"x{at:0{width}}", draft=draft, reason=reason)
+        QuestionEntry(query_id=f"x{at:0{width}}", draft=draft, reason=reason)
         for at, (draft, reason) in enumerate(dropped, 1)
     ]
     return tuple(entries)
@@ -136,7 +136,7 @@ def save(folder: Path, made: QuestionSet) -> None:
     write_json(folder / ABOUT, {**made.about, "thrown_out": made.counts(), "questions": entries})
 
 
-def _plain(entry: Entry) -> JsonMap:
+def _plain(entry: QuestionEntry) -> JsonMap:
     usual = {field.name: field.default for field in fields(Draft)}
     draft = {name: value for name, value in asdict(entry.draft).items() if value != usual[name]}
     rest = {"reason": entry.reason, "reviews": list(entry.reviews)}
@@ -166,7 +166,7 @@ def read(folder: Path) -> QuestionSet:
     return QuestionSet(about=about, entries=entries)
 
 
-def _entry(row: dict[str, Any]) -> Entry:
+def _entry(row: dict[str, Any]) -> QuestionEntry:
     own = {name: row.pop(name) for name in ("query_id", "reason") if name in row}
     reviews, quotes = tuple(row.pop("reviews", ())), tuple(Quote(**each) for each in row.pop("quotes", ()))
-    return Entry(**own, draft=Draft(**row, quotes=quotes), reviews=reviews)
+    return QuestionEntry(**own, draft=Draft(**row, quotes=quotes), reviews=reviews)

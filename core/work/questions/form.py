@@ -16,7 +16,7 @@ RULES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class QuestionsForm:
     """Values of the form's fields."""
 
     name: str
@@ -36,7 +36,7 @@ class Form:
     budget: float | None = None
 
 
-def specification(form: Form) -> str:
+def specification(form: QuestionsForm) -> str:
     """Return the form as the text of a specification (TOML)."""
     by_model = form.method not in RULES
     head = {

@@ -26,7 +26,7 @@ from core.providers.embed import make_embedder
 from core.records import short_hash
 from core.work.questions.drafts import Material, language_of
 from core.work.questions.known import HEADINGS, headings
-from core.work.questions.logs import Asked, read_log
+from core.work.questions.logs import LoggedQuestions, read_log
 from core.work.questions.prompts import prompt_hashes
 from core.work.questions.spec import QuestionsSpec
 
@@ -44,7 +44,7 @@ class QuestionsJob:
 
     spec: QuestionsSpec  # The request
     material: Material
-    asked: Asked | None = None  # People's questions from a log
+    asked: LoggedQuestions | None = None  # People's questions from a log
     book: PriceBook
     spread: Spread = MEASURED  # Spread of the stacks that the questions should tell apart
 

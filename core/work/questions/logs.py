@@ -38,7 +38,7 @@ _ROLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LoggedQuestions:
     """People's questions."""
 
     questions: tuple[tuple[str, int], ...]  # distinct ones with their counts, the most frequent first
@@ -51,7 +51,7 @@ class Asked:
         return int(np.searchsorted(running, _HEAD_SHARE * running[-1])) + 1
 
 
-def read_log(source: LogSource, shelf: Shelf | None, analyzer: Analyzer) -> Asked:
+def read_log(source: LogSource, shelf: Shelf | None, analyzer: Analyzer) -> LoggedQuestions:
     """Read people's questions, mask personal data, and merge near copies.
 
     Raises:
@@ -72,7 +72,7 @@ def read_log(source: LogSource, shelf: Shelf | None, analyzer: Analyzer) -> Aske
         times_asked[first] += times_asked[place]
     merged = [(texts[at], times_asked[at]) for at in range(len(texts)) if at not in copies]
     merged.sort(key=lambda pair: -pair[1])
-    return Asked(tuple(merged), same.height, hidden)
+    return LoggedQuestions(tuple(merged), same.height, hidden)
 
 
 def _table(source: LogSource) -> Iterator[tuple[str, int]]:
@@ -116,7 +116,7 @@ def _stored(source: LogSource, shelf: Shelf | None) -> Iterator[tuple[str, int]]
 
 
 def strata(
-    asked: Asked, count: int, analyzer: Analyzer, seed: str, topics: NDArray[np.int64] | None = None
+    asked: LoggedQuestions, count: int, analyzer: Analyzer, seed: str, topics: NDArray[np.int64] | None = None
 ) -> list[Draft]:
     """Draw questions of head and tail, short and long, in equal parts as far as there are enough.
 

@@ -12,7 +12,7 @@ from typing import Any
 from core.pipeline.evaluate.identity import billed_by
 from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
 from core.work.questions.drafts import LOG, Draft
-from core.work.questions.folder import Entry, QuestionSet, numbered, refuse_taken, write
+from core.work.questions.folder import QuestionEntry, QuestionSet, numbered, refuse_taken, write
 from core.work.questions.job import QuestionsJob, clustered, documents_named
 from core.work.questions.known import HEADINGS, headings, known_items
 from core.work.questions.logs import strata
@@ -114,7 +114,7 @@ def _written(job: QuestionsJob, writing: Writing) -> tuple[list[Draft], list[tup
     return taken, dropped
 
 
-def _write(job: QuestionsJob, folder: Path, entries: tuple[Entry, ...], usd: float) -> None:
+def _write(job: QuestionsJob, folder: Path, entries: tuple[QuestionEntry, ...], usd: float) -> None:
     about = {
         "name": job.spec.name,
         "method": job.spec.method,
@@ -134,17 +134,22 @@ def _write(job: QuestionsJob, folder: Path, entries: tuple[Entry, ...], usd: flo
     write(folder, QuestionSet(about=about, entries=entries), job.material, documents_named(job.spec))
 
 
-def _twins(job: QuestionsJob, writing: Writing, entries: tuple[Entry, ...], folder: Path, usd: float) -> int:
+def _twins(
+    job: QuestionsJob, writing: Writing, entries: tuple[QuestionEntry, ...], folder: Path, usd: float
+) -> int:
     """Write paraphrases of the questions beside the set; return their number."""
     asked = {entry.query_id: entry.draft for entry in entries if not entry.reason}
     said = {draft.twin_of: draft for draft in writing.twins(list(asked.items()))}
     screened = screen(said.values(), job.material)
     kept = {draft.twin_of: draft for draft in screened.kept}
     twins = tuple(
-        Entry(query_id=name, draft=replace(kept[name], twin_of=name)) for name in asked if name in kept
+        QuestionEntry(query_id=name, draft=replace(kept[name], twin_of=name))
+        for name in asked
+        if name in kept
     )
     dropped = tuple(
-        Entry(query_id=f"x{draft.twin_of}", draft=draft, reason=reason) for draft, reason in screened.dropped
+        QuestionEntry(query_id=f"x{draft.twin_of}", draft=draft, reason=reason)
+        for draft, reason in screened.dropped
     )
     _write(job, folder.with_name(f"{folder.name}{_TWIN}"), (*twins, *dropped), usd)
     return len(twins)

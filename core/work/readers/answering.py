@@ -103,7 +103,7 @@ def judge_prompt(scorer: JudgeScorer) -> str:
     return (_JUDGE / f"{scorer}.txt").read_text(encoding="utf-8").strip()
 
 
-class Answer(NamedTuple):
+class ReaderAnswer(NamedTuple):
     """A reader's answer, with its usage."""
 
     text: str | None  # None if the passages are too long for the model
@@ -115,7 +115,7 @@ class Answer(NamedTuple):
     usd: float | None = None
 
 
-class Judged(NamedTuple):
+class JudgeCall(NamedTuple):
     """A question to a judge, asked once."""
 
     judge: str
@@ -136,8 +136,8 @@ class Answering:
 
     def __init__(self, job: ReaderJob, session: Session) -> None:
         self._job, self._session = job, session
-        self.answers: dict[Call, Answer] = {}
-        self.scores: dict[Judged, int | None] = {}
+        self.answers: dict[Call, ReaderAnswer] = {}
+        self.scores: dict[JudgeCall, int | None] = {}
 
     def read(self) -> None:
         """Call every reader."""
@@ -162,7 +162,7 @@ class Answering:
                 self._session.tracker.within(done, len(asked), "judgements", facts={"unused": unused})
             self._session.tracker.end()
 
-    def judgements(self, wanted: Wanted, judge: str) -> Iterable[Judged]:
+    def judgements(self, wanted: Wanted, judge: str) -> Iterable[JudgeCall]:
         """List the questions to a judge about an answer; for "precision" one per passage."""
         call, told = wanted.call, self._job.reader.judge
         answer = self.answers.get(call)
@@ -174,11 +174,13 @@ class Answering:
             if not can_judge(scorer, right, call.passages):
                 continue
             if scorer == "precision":
-                yield from (Judged(judge, scorer, call.question, "", (), (place,)) for place in call.passages)
+                yield from (
+                    JudgeCall(judge, scorer, call.question, "", (), (place,)) for place in call.passages
+                )
                 continue
             seen = call.passages if scorer in OF_PASSAGES else ()
             golds = () if scorer in OF_PASSAGES | OF_QUESTION else right
-            yield Judged(judge, scorer, call.question, answer.text, golds, seen)
+            yield JudgeCall(judge, scorer, call.question, answer.text, golds, seen)
 
     def _ideal(self, wanted: Wanted) -> tuple[str, ...]:
         """Return the same reader's answer from all gold passages; none for that answer itself."""
@@ -191,7 +193,7 @@ class Answering:
         self._session.budget.begin_stage(f"{kind} {model}")
         return self._session.models.chat(model)
 
-    def _one(self, chat: Chat, call: Call) -> Answer:
+    def _one(self, chat: Chat, call: Call) -> ReaderAnswer:
         self._session.watch.check()
         job, prompt = self._job, self._job.prompts[call.prompt]
         texts = [job.texts[place] for place in call.passages]
@@ -204,13 +206,13 @@ class Answering:
         except ProviderError as error:
             if error.kind != "too large":
                 raise
-            return Answer(None, sent.truncated, sent.passages)
+            return ReaderAnswer(None, sent.truncated, sent.passages)
         used = paid(reply.usage, (lambda _: 0.0) if chat.local else self._session.budget.price)
-        return Answer(
+        return ReaderAnswer(
             prompt.kept(bare(reply.value)), sent.truncated, sent.passages, **used, ms=reply.ms or None
         )
 
-    def _score(self, chat: Chat, one: Judged) -> int | None:
+    def _score(self, chat: Chat, one: JudgeCall) -> int | None:
         self._session.watch.check()
         texts = [self._job.texts[place] for place in one.passages]
         task = judging(one.scorer, one.question, one.answer, one.golds, texts)

@@ -59,7 +59,7 @@ class Material:
     held: Set[tuple[object, ...]] = frozenset()  # keys of existing answers
 
 
-class Block(NamedTuple):
+class AnswerBlock(NamedTuple):
     """Answers that are processed together: one reader's under one condition, on one run."""
 
     run_id: str
@@ -85,7 +85,7 @@ class Call(NamedTuple):
 class Wanted(NamedTuple):
     """A requested answer."""
 
-    block: Block
+    block: AnswerBlock
     query_id: str
     call: Call
 
@@ -159,7 +159,7 @@ class ReaderJob:
         return list(self._wanted())
 
     @cached_property
-    def ideals(self) -> Mapping[tuple[Block, str], Call]:
+    def ideals(self) -> Mapping[tuple[AnswerBlock, str], Call]:
         """The calls that answer from all gold passages, by block and question."""
         return {(each.block, each.query_id): each.call for each in self.wanted if each.block.mode == "gold"}
 
@@ -222,7 +222,7 @@ class ReaderJob:
         ]
         for model, name, temperature, turn, mode, k in conditions:
             for replay in self.material.replays:
-                block = Block(replay.run_id, model, self.told(name), temperature, mode, k, turn)
+                block = AnswerBlock(replay.run_id, model, self.told(name), temperature, mode, k, turn)
                 for query_id in replay.ranked:
                     passages = self.sent(replay, query_id, mode, k)
                     if passages is not None:

@@ -18,7 +18,7 @@ from core.metrics.robust import PERTURBATIONS
 from core.pipeline.own.config import OWN
 from core.pipeline.sweep import presets
 from core.pipeline.sweep.expand import point
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.model import CollectionSource
 from core.pipeline.sweep.problems import Problem
 from core.providers.embed import EMBEDDERS
@@ -62,7 +62,7 @@ FOLDER = "FOLDER"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class SweepForm:
     """Values of the form's fields, as text; empty = not specified."""
 
     name: str = "sweep"  # of the evaluation
@@ -111,7 +111,7 @@ def starts(
     collections: Sequence[str],
     golden_sets: Mapping[str, str],
     before: Ran | None = None,
-) -> dict[str, Form]:
+) -> dict[str, SweepForm]:
     """Return forms to start from by name: the open workspace, then the presets.
 
     Args:
@@ -126,7 +126,7 @@ def starts(
     names = sorted(presets(), key=lambda name: (*(name != first for first in _FIRST), name))
     before = before if documents else None
 
-    def placed(form: Form) -> Form:
+    def placed(form: SweepForm) -> SweepForm:
         form = replace(form, documents=documents, judgements=judgements)
         if before is None:
             return form
@@ -141,7 +141,7 @@ def starts(
     forms = {name: placed(_preset(name)) for name in names}
     if not judged:
         return forms
-    here = Form(
+    here = SweepForm(
         name=(before.name if before else "") or f"{opened} again",
         axes={
             "mode": _MODES,
@@ -184,13 +184,13 @@ def ran(snapshot: Snapshot, collection_id: str) -> Ran | None:
 def absent(snapshot: Snapshot, collection_id: str) -> str:
     """Name the embedders of a collection's runs that no catalogue offers, and how to run them; "" if none."""
     used = snapshot.runs(collection_id)["spec"].str.json_path_match("$.embedder").unique().drop_nulls()
-    names = [name for name in used.sort() if name not in Known().names["embedder"]]
+    names = [name for name in used.sort() if name not in KnownNames().names["embedder"]]
     folders = "Name its folder" if len(names) == 1 else "Name their folders"
     made = "Write its folder by tools/demo/minilm.py and name it" if names == [_ENCODER] else folders
     return f"Not offered: {', '.join(names)}. {made} under [models] in Text." if names else ""
 
 
-def with_questions(forms: Mapping[str, Form], folder: Path) -> dict[str, Form]:
+def with_questions(forms: Mapping[str, SweepForm], folder: Path) -> dict[str, SweepForm]:
     """Return the forms to start from, first one with the questions of a folder and their documents.
 
     A folder without such a set adds nothing.
@@ -212,7 +212,7 @@ def with_questions(forms: Mapping[str, Form], folder: Path) -> dict[str, Form]:
     return {f"questions {made.name}": made, **forms}
 
 
-def with_candidate(forms: Mapping[str, Form], spec: str) -> dict[str, Form]:
+def with_candidate(forms: Mapping[str, SweepForm], spec: str) -> dict[str, SweepForm]:
     """Return the forms to start from, first one that runs a stack and nothing else."""
     stack: JsonMap = json.loads(spec)
     first = next(iter(forms.values()))
@@ -234,21 +234,23 @@ def stack_lines(stack: JsonMap, documents: str, judgements: str) -> str:
 
     An embedder of no catalogue is one in a folder, which whoever runs it puts in place of `FOLDER`.
     """
-    form = Form(name=stack_label(stack), documents=documents, judgements=judgements, axes={}, stacks=(stack,))
+    form = SweepForm(
+        name=stack_label(stack), documents=documents, judgements=judgements, axes={}, stacks=(stack,)
+    )
     lines, embedder = specification(form, {documents}, {judgements}), stack.get("embedder")
     if embedder is None or embedder in EMBEDDERS:
         return lines
     return "\n".join((lines, toml_text((f"models.{toml(embedder)}", {"provider": "onnx", "path": FOLDER}))))
 
 
-def _preset(name: str) -> Form:
+def _preset(name: str) -> SweepForm:
     preset = tomllib.loads(presets()[name].read_text(encoding="utf-8"))
     said = preset.get("axes", {})
     axes = {axis: _names(said.get(axis, ["none"] if axis in _NONE else [])) for axis in AXES}
     axes |= {way: tuple(level for level in _names(said.get(way, [])) if level != "0") for way in LEVELS}
-    repeats = preset.get("latency", {}).get("repeats", Form.__dataclass_fields__["repeats"].default)
+    repeats = preset.get("latency", {}).get("repeats", SweepForm.__dataclass_fields__["repeats"].default)
     limit = preset.get("queries", {}).get("limit")
-    return Form(name=preset.get("name", name), preset=name, limit=limit, axes=axes, repeats=repeats)
+    return SweepForm(name=preset.get("name", name), preset=name, limit=limit, axes=axes, repeats=repeats)
 
 
 def _names(values: object) -> tuple[str, ...]:
@@ -257,9 +259,9 @@ def _names(values: object) -> tuple[str, ...]:
     return tuple(str(value["name"]) if isinstance(value, Mapping) else str(value) for value in several)
 
 
-def offered(form: Form) -> dict[str, list[str]]:
+def offered(form: SweepForm) -> dict[str, list[str]]:
     """List the options of each axis, besides those already in the form."""
-    known = Known()
+    known = KnownNames()
     dims = {dim for name in form.axes["embedder"] for dim in known.dims(name)}
     rerankers = sorted(known.names["reranker"], key=lambda name: (name != "none", ":" in name, name))
     rewrites = sorted(
@@ -294,14 +296,14 @@ def splits(path: Path) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: (name != "test", name)))
 
 
-def specification(form: Form, collections: Container[str], golden_sets: Container[str]) -> str:
+def specification(form: SweepForm, collections: Container[str], golden_sets: Container[str]) -> str:
     """Return the form as the text of a specification (TOML).
 
     Args:
         collections: Names in the documents field that mean stored collections; others are paths.
     """
     preset = _preset(form.preset) if form.preset else None
-    usual = Form(axes={}) if preset is None else preset
+    usual = SweepForm(axes={}) if preset is None else preset
     said = {} if preset is None else preset.axes
     axes = {
         axis: _numbers(("0", *values) if axis in LEVELS else values)
@@ -328,13 +330,13 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
     return toml_text(("", head), ("axes", axes_of), ("search", search), ("reader", reader), *listed)
 
 
-def reader_specification(form: Form) -> str:
+def reader_specification(form: SweepForm) -> str:
     """Return the form as the text of a specification of readers on stored runs (TOML)."""
     head = {"name": form.name, "collection.stored": form.documents, "budget_usd": form.budget}
     return toml_text(("", head), ("reader", _reader(form)))
 
 
-def _reader(form: Form) -> dict[str, object]:
+def _reader(form: SweepForm) -> dict[str, object]:
     return {
         "runs": _numbers(form.runs) or None,
         "golden_set": form.judgements if form.runs else None,
@@ -359,7 +361,7 @@ def _numbers(values: Iterable[str]) -> list[int | str]:
     return [int(value) if value.isascii() and value.isdigit() else value for value in values]
 
 
-def by_field(problems: Sequence[Problem], form: Form) -> tuple[dict[str, list[Problem]], list[Problem]]:
+def by_field(problems: Sequence[Problem], form: SweepForm) -> tuple[dict[str, list[Problem]], list[Problem]]:
     """Return problems by the field of the form that they are about, and those about none."""
     fields: dict[str, list[Problem]] = {}
     others: list[Problem] = []

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.analysis.moves.cost import Asked, Ground, items_of, work_of
+from core.analysis.moves.cost import AskedMove, Ground, items_of, work_of
 from core.analysis.moves.switching import switch
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
@@ -103,7 +103,7 @@ def cost(view: View, now: dict[str, Any], to: dict[str, Any]) -> float | None:
         for name, spec in zip(names, (now, to), strict=True)
     ]
     needs = needed(now, to, shortens=True)
-    asked = Asked(ground=Ground.of(view), now=rows[0], to=rows[1], needs=needs, was=now, spec=to)
+    asked = AskedMove(ground=Ground.of(view), now=rows[0], to=rows[1], needs=needs, was=now, spec=to)
     if now == to:
         assert not [*items_of(asked)]
         assert not [*work_of(asked)]
@@ -123,7 +123,7 @@ def test_a_move_costs_nothing_to_itself_and_no_more_than_by_way_of_another(
         assert (straight or 0) <= (first or 0) + (second or 0) + 1e-9
 
 
-def moved(folder: Path, index: str, *, known: bool = True) -> Asked:
+def moved(folder: Path, index: str, *, known: bool = True) -> AskedMove:
     """A move from one index of a hundred passages to three by tenant, grown to ten thousand."""
     passages, before = (
         [f"p{number:02}" for number in range(100)],
@@ -154,7 +154,7 @@ def moved(folder: Path, index: str, *, known: bool = True) -> Asked:
         for name, spec in (("now", before), ("to", after))
     ]
     needs = needed(before, after)
-    return Asked(ground=Ground.of(view), now=rows[0], to=rows[1], needs=needs, was=before, spec=after)
+    return AskedMove(ground=Ground.of(view), now=rows[0], to=rows[1], needs=needs, was=before, spec=after)
 
 
 def test_every_partition_is_an_index_that_is_built_and_held(tmp_path: Path):

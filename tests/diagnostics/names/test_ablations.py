@@ -14,7 +14,7 @@ from core.diagnostics.names.bundles import (
     CONDITIONS,
     LANGUAGES,
     Bundle,
-    Work,
+    KnownWork,
     bundles,
     phrases,
     read_works,
@@ -124,6 +124,6 @@ def test_works_of_a_collection():
     rows = [(source, title) for source in "abcd" for title in ("x", "y")]
     rows += [("a", "x"), (None, "x"), ("a", None)]
     passages = pl.DataFrame(rows, schema=["source", "title"], orient="row")
-    assert works_of(passages) == tuple(Work(source, title, title) for source, title in rows[:8])
+    assert works_of(passages) == tuple(KnownWork(source, title, title) for source, title in rows[:8])
     with pytest.raises(InputError, match="0 entities are too few"):
         works_of(passages.clear())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.diagnostics.names.margins import CHANGE, DELTA, Question, asked_margins, questions, texts_of
+from core.diagnostics.names.margins import CHANGE, DELTA, NamedQuestion, asked_margins, questions, texts_of
 from core.pipeline.query.entities import near_miss
 
 NAMES = {
@@ -56,8 +56,8 @@ WAYS = {"names 1": {"names": "1"}, "names mask": {"names": "mask"}, "names accen
 
 def test_margins_are_those_of_a_naive_computation():
     asked = [
-        Question("Ada xq", ("Ada",), ("Ada xq", "Bob xq", "Cid xq")),
-        Question("zzz Cid", ("Cid",), ("Cid y", "Ada y", "Eve y")),
+        NamedQuestion("Ada xq", ("Ada",), ("Ada xq", "Bob xq", "Cid xq")),
+        NamedQuestion("zzz Cid", ("Cid",), ("Cid y", "Ada y", "Eve y")),
     ]
     rows = {
         (row["condition"], row["measure"]): row for row in asked_margins(asked, WAYS, bag, bag).to_dicts()
@@ -67,7 +67,7 @@ def test_margins_are_those_of_a_naive_computation():
         a, b = bag([one, other]).astype(float)
         return float(a @ b / np.sqrt((a @ a) * (b @ b)))
 
-    def margin(text: str, question: Question) -> float:
+    def margin(text: str, question: NamedQuestion) -> float:
         right, *others = (cosine(text, passage) for passage in question.passages)
         return right - max(others)
 
@@ -87,7 +87,7 @@ def test_margins_are_those_of_a_naive_computation():
 
 
 def test_a_question_without_a_margin_has_no_percent_change():
-    alike = [Question("x", ("x",), ("y", "y", "y"))]
+    alike = [NamedQuestion("x", ("x",), ("y", "y", "y"))]
     rows = asked_margins(alike, WAYS, bag, bag)
     assert rows.filter(measure=CHANGE).is_empty()
     assert rows.filter(measure=DELTA)["value"].to_list() == [0, 0, 0]

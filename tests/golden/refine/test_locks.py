@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError, UnknownNameError
-from core.golden.refine.base import RefineSettings, Row
+from core.golden.refine.base import ItemState, RefineSettings
 from core.golden.refine.methods import Locks, refinement, restore
 
 
@@ -155,7 +155,7 @@ class Naive:
         }
 
 
-def apart(better: Row, worse: Row, z: float) -> bool:
+def apart(better: ItemState, worse: ItemState, z: float) -> bool:
     """Whether the lower bound of one exceeds the upper bound of the other."""
     deviations = 1 / math.sqrt(better.information) + 1 / math.sqrt(worse.information)
     return better.score - worse.score > z * deviations

@@ -12,7 +12,7 @@ import pytest
 from core.errors import ClqError, InputError, UnknownNameError
 from core.files import write_json
 from core.pipeline.evaluate.artifacts import Artifacts
-from core.pipeline.evaluate.folder import Block, Folder, Measurements, find, folder_of, folders
+from core.pipeline.evaluate.folder import Folder, Measurements, StepTimes, find, folder_of, folders
 from core.pipeline.evaluate.measure import in_order, places
 from core.pipeline.evaluate.steps import Step
 from core.records import now
@@ -141,8 +141,8 @@ def test_evaluations_are_found_by_name_or_id(tmp_path: Path):
 def test_measurements_survive_the_process(tmp_path: Path):
     path = tmp_path / "m.sqlite"
     first, began = Measurements(path), now()
-    first.put("s", "1.1", Block(np.array([1.0, 2.0]), np.array([0.5, 0.25]), 3.0, places([1, 0])))
-    first.put("s", "1.2", Block(np.array([4.0, 5.0]), None))
+    first.put("s", "1.1", StepTimes(np.array([1.0, 2.0]), np.array([0.5, 0.25]), 3.0, places([1, 0])))
+    first.put("s", "1.2", StepTimes(np.array([4.0, 5.0]), None))
     first.begin_round(1, began)
     first.close()
     again = Measurements(path)

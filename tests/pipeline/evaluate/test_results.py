@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.pipeline.evaluate.folder import Block
-from core.pipeline.evaluate.measure import FIRST, Answered
+from core.pipeline.evaluate.folder import StepTimes
+from core.pipeline.evaluate.measure import FIRST, StepResults
 from core.pipeline.evaluate.results import Outbox, merged, waited
 from core.pipeline.evaluate.steps import Identities, graph
 from core.records import Batch, Origin, Run, Stack
@@ -61,7 +61,7 @@ def test_steps_of_one_stage_wait_together():
     stack = {"mode": "sparse", "rewrite": "multi-query:m", "reranker": "none", "candidates": 10}
     (route,) = graph([Stack(stack)], Identities(corpora={None: "h"})).routes
     results = {
-        step: Answered([], [], [], {FIRST: Block(np.ones(1), None, 5.0 * (step.kind == "rewrite"))})
+        step: StepResults([], [], [], {FIRST: StepTimes(np.ones(1), None, 5.0 * (step.kind == "rewrite"))})
         for step in route.steps
     }
     assert waited(route, results) == {"rewrite": 5.0}

@@ -11,12 +11,12 @@ import pytest
 
 from core.errors import InputError, UnknownNameError
 from core.pipeline.index import METRICS, make_index
-from core.pipeline.index.bench import Grid, bench, effort_of, frame_of
+from core.pipeline.index.bench import BenchGrid, bench, effort_of, frame_of
 from core.tables import TABLES
 from tests.pipeline.corpora import unit_vectors
 
 VECTORS, QUERIES = unit_vectors(300, 16, seed=1), unit_vectors(20, 16, seed=2)
-GRID = Grid(ks=(5, 20), efforts=(8, 64), clients=(1, 3), seconds=0)
+GRID = BenchGrid(ks=(5, 20), efforts=(8, 64), clients=(1, 3), seconds=0)
 
 
 @pytest.mark.slow
@@ -70,7 +70,7 @@ def test_what_a_search_looks_at_depends_on_the_index(name: str, options: dict[st
 
 def test_what_cannot_be_measured_is_refused_before_anything_is_built(tmp_path: Path):
     with pytest.raises(InputError, match="beyond 300 vectors"):
-        list(bench([("flat", {})], VECTORS, QUERIES, grid=Grid(ks=(301,)), folder=tmp_path))
+        list(bench([("flat", {})], VECTORS, QUERIES, grid=BenchGrid(ks=(301,)), folder=tmp_path))
     with pytest.raises(UnknownNameError):
         list(bench([("flat", {}), ("tree", {})], VECTORS, QUERIES, grid=GRID, folder=tmp_path))
 

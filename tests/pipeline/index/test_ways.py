@@ -25,8 +25,8 @@ from core.pipeline.index import (
 )
 from core.pipeline.index.bm25 import Bm25Index, make_bm25
 from core.pipeline.index.partitioned import Partitioned
-from core.pipeline.index.scope import NONE, Scope, Way, filter_way, kept, partition, scopes_of
-from core.pipeline.index.ways import Asked, search
+from core.pipeline.index.scope import NONE, FilterWay, Scope, filter_way, kept, partition, scopes_of
+from core.pipeline.index.ways import SearchedFor, search
 from core.pipeline.ranking import Hits, top_k
 from core.providers.base import Purpose
 from core.providers.embed import make_embedder
@@ -150,19 +150,19 @@ def test_every_way_at_exact_settings_is_brute_force(named: str, name: str):
     corpus = _MADE[named]
     index = make_index(name, corpus.vectors, METRIC, EXACT[name])
     split = parts_of(corpus, FIELD[named], "flat", {})
-    everywhere = Way("post", times=-(-len(corpus.texts) // K))
+    everywhere = FilterWay("post", times=-(-len(corpus.texts) // K))
     for query, scope in enumerate(corpus.scopes):
-        wanted, asked = corpus.exact(query), Asked(corpus.queries[query], corpus.asked[query])
+        wanted, asked = corpus.exact(query), SearchedFor(corpus.queries[query], corpus.asked[query])
         assert len(wanted.passages) == min(K, corpus.masks[query].sum())
-        for searched, way in ((index, Way("pre")), (split, Way("partition"))):
+        for searched, way in ((index, FilterWay("pre")), (split, FilterWay("partition"))):
             found = search(searched, asked, K, scope=scope, way=way)
             assert same(found, wanted), (query, way)
             assert corpus.masks[query][found.passages].all()
         if name == "flat" and query % 10 == 0:
             assert same(search(index, asked, K, scope=scope, way=everywhere), wanted)
-        few = search(index, asked, K, scope=scope, way=Way("post", times=2))
+        few = search(index, asked, K, scope=scope, way=FilterWay("post", times=2))
         assert corpus.masks[query][few.passages].all()
-        assert set(few.passages) <= set(search(index, asked, 2 * K, scope=None, way=Way(NONE)).passages)
+        assert set(few.passages) <= set(search(index, asked, 2 * K, scope=None, way=FilterWay(NONE)).passages)
 
 
 @pytest.mark.slow
@@ -175,8 +175,8 @@ def test_every_engine_that_filters_first_is_brute_force(
     corpus, place = _MADE[named], Place(tmp_path, "t", fields=_MADE[named].fields)
     index = make_index(kind_of(name), corpus.vectors, METRIC, {**address, "exact": "yes"}, place=place)
     for query, scope in enumerate(corpus.scopes):
-        wanted, asked = corpus.exact(query), Asked(corpus.queries[query], corpus.asked[query])
-        found = search(index, asked, K, scope=scope, way=Way("pre"))
+        wanted, asked = corpus.exact(query), SearchedFor(corpus.queries[query], corpus.asked[query])
+        found = search(index, asked, K, scope=scope, way=FilterWay("pre"))
         assert corpus.masks[query][found.passages].all(), query
         assert same(found, wanted), query
     assert isinstance(index, DatabaseIndex)
@@ -193,12 +193,12 @@ def test_bm25_before_after_and_within_partitions(named: str):
         every = index.search(text, len(corpus.texts))
         left = mask[every.passages]
         wanted = Hits(every.passages[left][:K], every.scores[left][:K])
-        found = search(index, Asked(NO_VECTOR, text), K, scope=scope, way=Way("pre"))
+        found = search(index, SearchedFor(NO_VECTOR, text), K, scope=scope, way=FilterWay("pre"))
         np.testing.assert_array_equal(found.passages, wanted.passages)
         np.testing.assert_array_equal(found.scores, wanted.scores)
-        after = search(index, Asked(NO_VECTOR, text), K, scope=scope, way=Way("post", times=4))
+        after = search(index, SearchedFor(NO_VECTOR, text), K, scope=scope, way=FilterWay("post", times=4))
         np.testing.assert_array_equal(after.passages, wanted.passages[: len(after.passages)])
-        within = search(split, Asked(NO_VECTOR, text), K, scope=scope, way=Way("partition"))
+        within = search(split, SearchedFor(NO_VECTOR, text), K, scope=scope, way=FilterWay("partition"))
         assert mask[within.passages].all()
         assert len(within.passages) == len(wanted.passages), query
 
@@ -224,7 +224,7 @@ def test_kinds_select_or_say_that_they_cannot(name: str):
         with pytest.raises(InputError, match=f"The index {name} cannot filter while it searches"):
             index.search(vectors[0], 10, seen)
         split = Partitioned([index], [np.arange(1300)], "tenant")
-        found = search(split, Asked(vectors[3], ""), 10, scope=seen, way=Way("partition"))
+        found = search(split, SearchedFor(vectors[3], ""), 10, scope=seen, way=FilterWay("partition"))
     else:
         found = index.search(vectors[3], 10, seen)
         nothing = Scope(seen.asked, np.zeros(1300, bool), seen.kinds)
@@ -304,14 +304,14 @@ def test_fields_that_cannot_have_partitions_are_refused(field: str, said: str):
 @pytest.mark.parametrize(
     ("text", "way"),
     [
-        ("none", Way("none")),
-        ("pre", Way("pre")),
-        ("post:4", Way("post", times=4)),
-        ("partition", Way("partition")),
-        ("partition:a:b", Way("partition", field="a:b")),
+        ("none", FilterWay("none")),
+        ("pre", FilterWay("pre")),
+        ("post:4", FilterWay("post", times=4)),
+        ("partition", FilterWay("partition")),
+        ("partition:a:b", FilterWay("partition", field="a:b")),
     ],
 )
-def test_ways_are_read(text: str, way: Way):
+def test_ways_are_read(text: str, way: FilterWay):
     assert filter_way(text) == way
 
 
@@ -333,8 +333,10 @@ def test_partitions_are_the_same_after_they_were_saved(tmp_path: Path):
     assert again.parameters == {**split.parameters, "partitions": 3, "partition": "tenant"}
     assert again.size_bytes == split.size_bytes
     for seen in (None, scope(tenant="a"), scope(tenant="b"), scope(n=2)):
-        asked = Asked(NO_VECTOR, "cat")
-        one, other = (search(each, asked, 3, scope=seen, way=Way("partition")) for each in (split, again))
+        asked = SearchedFor(NO_VECTOR, "cat")
+        one, other = (
+            search(each, asked, 3, scope=seen, way=FilterWay("partition")) for each in (split, again)
+        )
         assert one.passages.tolist() == other.passages.tolist()
         assert len(one.passages) == (3 if seen is None else seen.allowed.sum())
     vectors = np.eye(4, dtype=np.float32)
@@ -343,5 +345,7 @@ def test_partitions_are_the_same_after_they_were_saved(tmp_path: Path):
     )
     dense.save(tmp_path / "dense" / "index")
     loaded = Partitioned.load(tmp_path / "dense" / "index", load_index)
-    found = search(loaded, Asked(vectors[3], ""), 4, scope=scope(tenant="a"), way=Way("partition"))
+    found = search(
+        loaded, SearchedFor(vectors[3], ""), 4, scope=scope(tenant="a"), way=FilterWay("partition")
+    )
     assert found.passages.tolist() == [3, 0]

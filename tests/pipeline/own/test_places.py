@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from core.pipeline.evaluate.job import named_corpus
-from core.pipeline.own.parts import DocumentShelf, Part, shelf_of
-from core.pipeline.own.passages import Shelf
+from core.pipeline.own.parts import DocumentPart, DocumentShelf, shelf_of
+from core.pipeline.own.passages import PassageShelf
 from core.pipeline.own.paths import Paths
 from core.pipeline.own.words import Worded, in_line
 from core.tables import frame
@@ -43,9 +43,9 @@ CHUNKS = frame(
 )
 
 
-def at(text: str, document: int = 0) -> Part:
+def at(text: str, document: int = 0) -> DocumentPart:
     start = (RETURNS, SHIPPING)[document].index(text)
-    return Part(document, start, start + len(text))
+    return DocumentPart(document, start, start + len(text))
 
 
 ISLANDS = at("Islands take four days", 1)
@@ -64,7 +64,7 @@ def headed(heading: str, source: str = "returns.md") -> list[Any]:
 MUCH = "Orders before noon leave our house on the same day, and islands take four days!"
 # hit, what it is (the position of a document, a part of one, or None), how it is known
 SECTION = at(f"## Opened software\n\n{SOFTWARE}")
-OF_DOCUMENTS: dict[str, tuple[list[Any], int | Part | None, str]] = {
+OF_DOCUMENTS: dict[str, tuple[list[Any], int | DocumentPart | None, str]] = {
     "an id": ([["shipping.txt"], 1.0, "shipping.txt"], 1, "id"),
     "a path of another machine": ([["/home/me/guide/returns.md"], None, None], 0, "source"),
     "a name without its folder": ([["returns.md"], None, None], 0, "source"),
@@ -109,7 +109,7 @@ OF_DOCUMENTS: dict[str, tuple[list[Any], int | Part | None, str]] = {
         1,
         "id",
     ),
-    "a passage that was cut before": ([["guide/returns.md#x:0"], None, None], Part(0, 0, 9), "id"),
+    "a passage that was cut before": ([["guide/returns.md#x:0"], None, None], DocumentPart(0, 0, 9), "id"),
     "nearly all of it": ([[], None, SHIPPING[:-1]], 1, "quote"),
     "a heading": (headed("Opened software"), SECTION, "heading"),
     "a heading with marks": (headed("## Opened *software*"), SECTION, "heading"),
@@ -202,7 +202,7 @@ OF_PASSAGES: dict[str, tuple[list[Any], str | None, str]] = {
 def test_what_is_cut_otherwise_is_the_passage_that_it_stands_in(case: str) -> None:
     hit, expected, way = OF_PASSAGES[case]
     shelf = shelf_of(named_corpus(PASSAGES, None))
-    assert type(shelf) is Shelf
+    assert type(shelf) is PassageShelf
     placed = shelf.place([hit], "headings")
     assert [PASSAGES["passage_id"][at] for at in placed.passages] == ([] if expected is None else [expected])
     assert dict(placed.known_by) == ({} if expected is None else {way: 1})

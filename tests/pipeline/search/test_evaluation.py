@@ -16,7 +16,7 @@ from core.pipeline.evaluate import Outcome, Protocol, State
 from core.pipeline.search import propose as proposing
 from core.pipeline.search.asking import Course
 from core.pipeline.search.evaluation import searching
-from core.pipeline.search.propose import Space, Trial, propose
+from core.pipeline.search.propose import Space, StackTrial, propose
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.check import check
 from core.pipeline.sweep.plan import plan
@@ -98,7 +98,7 @@ class TestWithOptuna:
     @pytest.mark.parametrize("sampler", ["tpe", "nsga2", "random"])
     def test_proposals_are_new_and_the_same_for_the_same_knowledge(self, sampler: Any) -> None:
         space = Space(STACKS)
-        told = [Trial(row, (row / 10, 1.0 - row / 20), (row - 3.0,)) for row in range(4)]
+        told = [StackTrial(row, (row / 10, 1.0 - row / 20), (row - 3.0,)) for row in range(4)]
         made = propose(space, told, 4, maximised=(True, False), sampler=sampler, seed=1)
         assert len({*made}) == 4
         assert not {*made} & {0, 1, 2, 3}

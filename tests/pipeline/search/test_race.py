@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.pipeline.demo import grid
-from core.pipeline.search.propose import Space, Trial
+from core.pipeline.search.propose import Space, StackTrial
 from core.pipeline.search.race import Propose, Race, search
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.expand import expand
@@ -106,7 +106,7 @@ SPACE = Space(grid(embedder="fake", dims=(16, 32), depths=(5, 20)))
 
 
 def first_free(space: Space) -> Propose:
-    def propose(known: Sequence[Trial], count: int, _: Sequence[bool]) -> list[int]:
+    def propose(known: Sequence[StackTrial], count: int, _: Sequence[bool]) -> list[int]:
         return sorted({*range(len(space))} - {each.row for each in known})[:count]
 
     return propose

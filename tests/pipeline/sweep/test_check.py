@@ -11,7 +11,7 @@ from core.paths import ROOT
 from core.pipeline.sweep import parse, presets
 from core.pipeline.sweep.check import check, require
 from core.pipeline.sweep.expand import MAX_STACKS
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.problems import Severity, SpecError
 from core.prices import PriceBook
 from core.providers.calls import Keys
@@ -25,7 +25,7 @@ HYBRID = HEAD + '[axes]\nmode = "hybrid"\n'
 
 def told(text: str, keys: Keys = ALL_KEYS, **more: object) -> list[str]:
     spec = parse(text)
-    found = check(spec, known=Known(spec.models, keys), **more)  # type: ignore[arg-type]
+    found = check(spec, known=KnownNames(spec.models, keys), **more)  # type: ignore[arg-type]
     return [f"{each.severity}: {each}" for each in found]
 
 
@@ -243,7 +243,7 @@ def test_too_many_stacks_are_not_even_made():
 
 def test_a_missing_key_keeps_from_running_but_not_from_planning():
     spec = parse(DENSE + 'embedder = "voyage-3.5"\ncandidates = [10]\n')
-    problems = check(spec, known=Known(spec.models, NO_KEYS))
+    problems = check(spec, known=KnownNames(spec.models, NO_KEYS))
     assert [each.severity for each in problems] == [Severity.MISSING]
     assert require(problems, to_run=False) == problems
     with pytest.raises(SpecError, match="VOYAGE_API_KEY is not set"):
@@ -253,12 +253,12 @@ def test_a_missing_key_keeps_from_running_but_not_from_planning():
 
 def test_another_price_book():
     spec = parse(DENSE + 'embedder = "voyage-3.5"\n[budget]\nusd = 1\nprices = "mine"\n')
-    (found,) = check(spec, known=Known(spec.models, ALL_KEYS), books={"mine": PriceBook("mine", ())})
+    (found,) = check(spec, known=KnownNames(spec.models, ALL_KEYS), books={"mine": PriceBook("mine", ())})
     assert found.found == "There is no price of voyage-3.5 (input_tokens) in the price book mine."
 
 
 def test_errors_of_providers_name_what_is_missing_without_a_key():
-    known = Known(keys=NO_KEYS)
+    known = KnownNames(keys=NO_KEYS)
     (error,) = known.obstacles("reranker", "rerank-v3.5")
     assert isinstance(error, ClqError)
     assert error.where == "COHERE_API_KEY"

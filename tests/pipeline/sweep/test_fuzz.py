@@ -14,7 +14,7 @@ from core.errors import ClqError
 from core.pipeline.sweep import load, parse
 from core.pipeline.sweep.check import check
 from core.pipeline.sweep.fields import Methodic
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.model import Axes, SweepSpec
 from core.pipeline.sweep.problems import Problem, SpecError
 from core.providers.calls import Keys
@@ -94,7 +94,7 @@ def test_anything_that_is_read_can_be_checked(deepest: bool, **axes: Any):
     if deepest:
         update["latency"] = spec.latency.model_copy(update={"rerank": "deepest"})
     spec = spec.model_copy(update=update)
-    for problem in check(spec, known=Known(spec.models, Keys({}, ())), passages=100):
+    for problem in check(spec, known=KnownNames(spec.models, Keys({}, ())), passages=100):
         assert problem.found.endswith(".")
         assert not isinstance(problem, ClqError)
 

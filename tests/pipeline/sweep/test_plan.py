@@ -14,7 +14,7 @@ from core.pipeline.evaluate.identity import billed_by
 from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.expand import expand
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.paid import CORPUS, POOL_KNOWN, POOL_TYPICAL, REWRITTEN, count_texts, typical
 from core.pipeline.sweep.plan import Plan, plan
 from core.pipeline.sweep.resources import (
@@ -22,8 +22,8 @@ from core.pipeline.sweep.resources import (
     MEASURED,
     PROBED,
     PUBLISHED,
+    MachineSpeed,
     Rates,
-    Speed,
     corpus_s,
     probe,
 )
@@ -294,7 +294,7 @@ def test_large_corpora_are_counted_by_a_sample():
 
 
 def test_a_plan_needs_no_key_and_sends_nothing():
-    known = Known(MODELS, Keys({}, ()))
+    known = KnownNames(MODELS, Keys({}, ()))
     assert plan(job(DENSE + 'reranker = "r"'), known=known).usd
 
 
@@ -342,7 +342,7 @@ def test_the_plans_dollars_are_those_that_a_run_is_billed(tmp_path: Path):
 
 
 def test_servers_of_ones_own_are_asked_how_fast_they_are():
-    assert probe(job(DENSE), Known(MODELS, Keys({}, ()))) == {}, "vendors are not asked"
+    assert probe(job(DENSE), KnownNames(MODELS, Keys({}, ()))) == {}, "vendors are not asked"
     with serve() as vendors:
         vendors.state.seconds_per_item = 0.02
         own = ModelConfig(provider="openai", model="own", name="e", dims=(4, 8), base_url=vendors.openai)
@@ -356,7 +356,7 @@ def test_servers_of_ones_own_are_asked_how_fast_they_are():
     assert 20 <= speeds["e"].query_ms < 2000
     (tokens,) = (line.amount for line in before.lines if line.stage == CORPUS)
     assert 0 < speeds["e"].tokens_per_s < tokens / 60 / 0.02 * 2
-    made = plan(asked, rates=Rates(probed={"e": Speed(500.0, 7.0)})).resources
+    made = plan(asked, rates=Rates(probed={"e": MachineSpeed(500.0, 7.0)})).resources
     assert made.seconds[CORPUS] == pytest.approx(tokens / 7)
     assert made.seconds["embed"] == 2 * asked.protocol.passes * 0.5, "one question in two dimensions"
     assert PROBED in made.basis

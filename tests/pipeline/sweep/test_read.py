@@ -12,7 +12,7 @@ from core.analysis.export import StoreShelf
 from core.errors import InputError, UnknownNameError
 from core.pipeline.evaluate import Job
 from core.pipeline.sweep import parse
-from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.problems import Problem, SpecError
 from core.pipeline.sweep.read import protocol, read_job
 from core.pipeline.sweep.sources import chosen, read_queries
@@ -342,7 +342,7 @@ def test_what_cannot_work_is_refused_before_anything_is_read(tmp_path: Path):
     text = 'collection = "."\n[axes]\nmode = "dense"\nembedder = "voyage-3.5"\n'
     spec = parse(text, folder=tmp_path)
     with pytest.raises(SpecError, match="VOYAGE_API_KEY is not set"):
-        read_job(spec, known=Known(spec.models, Keys({}, ())))
+        read_job(spec, known=KnownNames(spec.models, Keys({}, ())))
 
 
 def test_how_time_is_measured_reaches_the_runner():

@@ -18,7 +18,17 @@ from core.stats.significance import Setup
 from core.store import Snapshot, Store
 from core.views.confidence import weights, words
 from core.views.confidence.charts import RANGES_SHOWN, agreement, one_stack, ranges
-from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, READINGS, Cell, Grid, flips, letters
+from core.views.confidence.weights import (
+    ALPHAS,
+    CAPS3,
+    CAPS4,
+    CELLS,
+    READINGS,
+    Cell,
+    WeightGrid,
+    flips,
+    letters,
+)
 from tests.stores import HOSTILE, Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, stacks, table
 
@@ -48,7 +58,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return lab().write(tmp_path_factory.mktemp("snapshot") / "store").read()
 
 
-def grid_of(snapshot: Snapshot, measure: Measure | None = None) -> Grid:
+def grid_of(snapshot: Snapshot, measure: Measure | None = None) -> WeightGrid:
     found = evidence(snapshot, ["fours", "again", "five", "none"], "gold")
     return weights.score_grid(found, measure or Measure("RA-nWG", 1))
 
@@ -127,13 +137,13 @@ def test_a_setting_outside_the_grid_is_a_cell_of_its_own(snapshot: Snapshot):
     assert "shapes" not in agreement(grid, ["x"] * 25).layout.to_plotly_json()
 
 
-def made(values: list[list[list[float]]], cells: tuple[Cell, ...] = CELLS[:2]) -> Grid:
+def made(values: list[list[list[float]]], cells: tuple[Cell, ...] = CELLS[:2]) -> WeightGrid:
     """A grid of given scores [cells, stacks, queries]."""
     scores = np.array(values)
     means = scores.mean(axis=2)
     run_ids = tuple("abcdefgh"[: scores.shape[1]])
     best = np.argsort(-means[0], kind="stable")
-    return Grid(
+    return WeightGrid(
         measure=Measure("RA-nWG", 1), cells=cells, start=0, run_ids=run_ids,
         means=means, low=means, high=means, n=np.full(len(run_ids), scores.shape[2]),
         ranks=(means[:, None, :] > means[:, :, None]).sum(axis=2) + 1,

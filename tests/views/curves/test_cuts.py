@@ -16,7 +16,7 @@ from core.store import Snapshot, Store
 from core.views import theme
 from core.views.curves import page as curves
 from core.views.curves.cut_grid import printed, relatives
-from core.views.curves.cuts import TUNED, Cuts, Listed, answer, cuts, details, figure, tuned
+from core.views.curves.cuts import TUNED, Cuts, ListedCuts, answer, cuts, details, figure, tuned
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB
 
@@ -52,12 +52,12 @@ def test_the_tuned_cut_is_chosen_without_the_queries_that_it_cuts():
     grades = np.array([[5, 1, 1, 1]] * 10 + [[5, 5, 5, 1]] * 2, dtype=np.int8)
     scores = np.tile([4.0, 3.0, 2.0, 1.0], (12, 1))
     relevant = (grades >= 4).sum(axis=1)
-    lists = Listed(tuple(map(str, range(12))), scores, np.full(12, 4), grades, relevant, 0)
+    lists = ListedCuts(tuple(map(str, range(12))), scores, np.full(12, 4), grades, relevant, 0)
     kept = tuned(lists)
     assert kept.tolist() == [1] * 12
     alone = np.minimum(np.arange(1, 5)[:, None], np.full(12, 4))
     assert lists.report(alone).f1[2, -1] == 1.0, "what the last query would take for itself"
-    few = Listed(("a",), scores[:1], np.array([4]), grades[:1], relevant[:1], 0)
+    few = ListedCuts(("a",), scores[:1], np.array([4]), grades[:1], relevant[:1], 0)
     assert tuned(few).tolist() == [1]
 
 

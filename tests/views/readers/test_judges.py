@@ -12,7 +12,7 @@ import pytest
 from core.answers import BY_PEOPLE
 from core.tables import frame
 from core.views.readers import corrected, judges
-from core.views.readers.corrected import PANEL, Graded, Judge, favours, of_scores, panel_table
+from core.views.readers.corrected import PANEL, GradedAnswers, Judge, favours, of_scores, panel_table
 
 NAMES = pl.DataFrame({"run_id": ["one", "two"], "name": ["BM25", "dense"]})
 QUESTIONS, GRADED = 120, 60
@@ -39,7 +39,7 @@ def scores(
     return frame("answer_scores", rows)
 
 
-def laid_out(**options: Any) -> Graded:
+def laid_out(**options: Any) -> GradedAnswers:
     answers = frame(
         "answers", {"run_id": ["one"], "reader": ["reader"], "mode": ["top_k"], "k": [3], "text": ["x" * 600]}
     )

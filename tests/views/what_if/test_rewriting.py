@@ -13,7 +13,7 @@ from core.analysis.workspace.figures.latencies import sample
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.view import View
 from core.store import Snapshot
-from core.views.what_if.routing import Way, gather
+from core.views.what_if.routing import RoutingWay, gather
 from core.views.what_if.simulator import simulate
 from tests.views.made import BOOK, table
 from tests.views.what_if import routed
@@ -45,7 +45,7 @@ def test_a_margin_decides_which_queries_are_rewritten(snapshot: Snapshot):
     rows = table(snapshot, replace(SCOPE, run_ids=ids), AT_3)
     view = View(snapshot, SCOPE, quality=AT_3, latency=Latency(), book=BOOK, given=rows)
     margin = next(each for each in available(snapshot, family.options[0], "c") if each.key == "top_margin")
-    found = gather(view, family.options, way=Way(margin.known, False, True, True))
+    found = gather(view, family.options, way=RoutingWay(margin.known, False, True, True))
     assert found is not None
     assert len(found.query_ids) == 24
     own = snapshot.runs("c").filter(pl.col("run_id").is_in(ids))

@@ -49,9 +49,9 @@ def view_of(store: Store, k: int = 3) -> View:
     return View(store.read(), routed.ROUTED, quality=Quality("RA-nWG", k), latency=Latency(), book=BOOK)
 
 
-def learn(view: View, given: dict[str, list[str]]) -> tuple[learned.Plan, learned.Learned]:
+def learn(view: View, given: dict[str, list[str]]) -> tuple[learned.RouterPlan, learned.Learned]:
     plan = router.asked(view, Given({"most": ["100"], **given}))
-    assert isinstance(plan, learned.Plan)
+    assert isinstance(plan, learned.RouterPlan)
     found = router.learnt(view, plan)
     assert isinstance(found, learned.Learned)
     return plan, found

@@ -24,7 +24,7 @@ from core.views.ask import Given
 from core.views.what_if import words
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.options import ask_options
-from core.views.what_if.routing import Routable, Way, gather
+from core.views.what_if.routing import Routable, RoutingWay, gather
 from core.views.what_if.simulator import NAMES, chart, drawable, nothing, simulate
 from tests.views.made import AT_10, BOOK, DEMO, PAPER, every_k, table
 from tests.views.what_if import routed
@@ -140,10 +140,10 @@ def test_a_signal_known_late_makes_a_deeper_query_wait(store: Snapshot):
     options = families(rows)[0].options
     probes = {}
     for known, way in {
-        "pool": Way("pool"),
-        "rerank": Way("rerank"),
-        "listwise": Way("rerank", pointwise=False),
-        "search": Way("pool", one_family=False),
+        "pool": RoutingWay("pool"),
+        "rerank": RoutingWay("rerank"),
+        "listwise": RoutingWay("rerank", pointwise=False),
+        "search": RoutingWay("pool", one_family=False),
     }.items():
         found = gather(asked(store), options, way=way)
         assert found is not None
@@ -160,7 +160,7 @@ def test_any_stacks_can_be_routed_between(demo_store: Path):
     options = stacks_as_options(rows, rows["name"].gather([0, 2, 4]).to_list())
     waits = [rows.row(by_predicate=pl.col("run_id") == each.run_id, named=True) for each in options]
     assert [each["latency_ms"] for each in waits] == sorted(each["latency_ms"] for each in waits)
-    found = gather(asked(snapshot, DEMO, AT_10), options, way=Way("pool", one_family=False))
+    found = gather(asked(snapshot, DEMO, AT_10), options, way=RoutingWay("pool", one_family=False))
     assert found is not None
     assert found.depths.count == 3
     assert found.notes == (

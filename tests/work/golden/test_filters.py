@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from core.golden.pool import Ranked
+from core.golden.pool import RankedSource
 from core.records import Batch, Collection
 from core.tables import frame
 from core.work.golden.stages import pool_of
@@ -36,7 +36,7 @@ def test_a_pool_is_of_allowed_passages_and_its_search_filters_first(tmp_path: Pa
     assert [stack.spec.get("filtering") for stack in free.stacks] == [None, None]
     assert [stack.spec.get("filtering") for stack in filtered.stacks] == ["pre", "pre"]
     rows = [(query, name, at) for query in QUESTIONS for at, name in enumerate(TEXTS, 1)]
-    ranked = Ranked("r", "sparse", pl.DataFrame(rows, ["query_id", "passage_id", "rank"], orient="row"))
+    ranked = RankedSource("r", "sparse", pl.DataFrame(rows, ["query_id", "passage_id", "rank"], orient="row"))
     whole, held = pool_of(free, [ranked]).rows, pool_of(filtered, [ranked]).rows
     for query in QUESTIONS:
         every, found = (set(of.filter(query_id=query)["passage_id"]) for of in (whole, held))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from core.golden.pool import Pool, Ranked, fused, with_texts
+from core.golden.pool import Pool, RankedSource, fused, with_texts
 from core.paths import ROOT
 from core.pipeline.sweep import load_as, parse_as
 from core.pipeline.sweep.problems import SpecError
@@ -15,9 +15,9 @@ from core.work.golden.spec import GoldenSpec
 from core.work.golden.stages import grading, label_mix, ordering, pruned, read_grade, read_order
 
 
-def ranked(kind: str, *passages: str, query: str = "q") -> Ranked:
+def ranked(kind: str, *passages: str, query: str = "q") -> RankedSource:
     rows = {"query_id": [query] * len(passages), "passage_id": passages, "rank": range(1, len(passages) + 1)}
-    return Ranked(kind, kind, pl.DataFrame(rows))
+    return RankedSource(kind, kind, pl.DataFrame(rows))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def ranked(kind: str, *passages: str, query: str = "q") -> Ranked:
         ([ranked("sparse", "a", "c"), ranked("dense", "b", "c")], ["c", "b", "a"]),
     ],
 )
-def test_fused(sources: list[Ranked], order: list[str]):
+def test_fused(sources: list[RankedSource], order: list[str]):
     found = fused(sources)
     assert found["passage_id"].to_list() == order
     assert found["rank"].to_list() == list(range(1, len(order) + 1))

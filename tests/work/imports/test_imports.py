@@ -9,7 +9,7 @@ from core.importers import Import, Options
 from core.store import Store
 from core.tables import frame
 from core.work.imports import imports, words
-from core.work.imports.imports import Plan
+from core.work.imports.imports import ImportPlan
 from tests.stores import Lab
 
 RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\nq2 Q0 p2 1 2.0 mine\n"
@@ -24,7 +24,7 @@ def files(tmp_path: Path) -> list[Path]:
     return [run, qrels]
 
 
-def planned(files: list[Path]) -> Plan:
+def planned(files: list[Path]) -> ImportPlan:
     return imports.plan(files, Options(collection_id="corpus"), Store(files[0].parent / "none").read())
 
 

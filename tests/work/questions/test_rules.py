@@ -10,7 +10,7 @@ import pytest
 from core.pipeline.index.terms import Analyzer
 from core.pipeline.sweep import parse_as
 from core.work.questions.drafts import Draft, Quote
-from core.work.questions.form import Form, specification
+from core.work.questions.form import QuestionsForm, specification
 from core.work.questions.rules import (
     NEAR_COPY,
     NOT_IN_TEXT,
@@ -78,7 +78,9 @@ def test_refers_to_the_document(question: str, refers: bool):
 
 
 def test_a_model_of_ones_own_stands_in_the_specification_with_its_address():
-    form = Form(name="a", documents="/texts", method="qwen 3:4b", address="http://localhost:11434/v1")
+    form = QuestionsForm(
+        name="a", documents="/texts", method="qwen 3:4b", address="http://localhost:11434/v1"
+    )
     asked = parse_as(QuestionsSpec, specification(form), "toml")
     assert asked.models[asked.model].base_url == "http://localhost:11434/v1"
     assert parse_as(QuestionsSpec, specification(replace(form, method="headings")), "toml").models == {}

@@ -58,7 +58,7 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Trial:
+class AutoRagTrial:
     """One optimisation: its modules in the order in which AutoRAG runs the nodes, and its configuration."""
 
     name: str
@@ -73,7 +73,7 @@ class Project:
 
     qa: Member | None  # the questions: the project's own table, or a copy of it in results
     corpus: Member | None  # the passages; None if not offered
-    trials: tuple[Trial, ...]  # trials with results
+    trials: tuple[AutoRagTrial, ...]  # trials with results
     empty: tuple[str, ...]  # trials that hold only a configuration
     vectors: tuple[Member, ...]  # files that name the vector stores
     used: frozenset[str]  # every file that contributes something
@@ -134,12 +134,12 @@ def _up(path: str, levels: int = 1) -> str:
     return "/".join(parts[:-levels]) if len(parts) > levels else ""
 
 
-def _trial(root: str, nodes: Sequence[str], members: Mapping[str, Member]) -> Trial:
+def _trial(root: str, nodes: Sequence[str], members: Mapping[str, Member]) -> AutoRagTrial:
     mine = [path for path in nodes if _up(path, 3) == root]
     modules = [module for path in mine for module in _modules(path, root, members)]
     order = {node: place for place, node in enumerate(_ORDER)}
     modules.sort(key=lambda entry: (order.get(entry.node, len(_ORDER)), entry.node, entry.line))
-    return Trial(
+    return AutoRagTrial(
         name=root.rsplit("/", 1)[-1],
         modules=tuple(modules),
         config=members.get(f"{root}/config.yaml"),

@@ -36,7 +36,7 @@ _FUSION = {"rrf": "rrf", "cc": "weighted"}
 
 
 @dataclass(frozen=True)
-class Lists:
+class AutoRagLists:
     """Ranked lists of a module."""
 
     rows: pl.DataFrame  # query_id, rank, passage_id, score
@@ -48,7 +48,7 @@ class Lists:
         return self.rows.with_columns(run_id=pl.lit(run_id), stage=pl.lit(stage))
 
 
-def lists(module: Module, ids: pl.Series) -> Lists:
+def lists(module: Module, ids: pl.Series) -> AutoRagLists:
     """Read a module's ranked lists; a passage that is repeated in a list counts at its first position."""
     table = _joined(module, ids)
     leg = module.node.split("_", maxsplit=1)[0]
@@ -79,7 +79,7 @@ def lists(module: Module, ids: pl.Series) -> Lists:
     }
     deepest = ranked["rank"].max()
     depth = deepest if isinstance(deepest, int) else None
-    return Lists(ranked.drop("line"), depth, counted(left, table.name))
+    return AutoRagLists(ranked.drop("line"), depth, counted(left, table.name))
 
 
 def _joined(module: Module, ids: pl.Series) -> Table:
@@ -104,7 +104,7 @@ def _column(table: Table, names: tuple[str, ...], inner: type[pl.DataType]) -> p
     return values.cast(pl.List(inner))
 
 
-def measures(module: Module, run: Run, ids: pl.Series, retrieved: Lists | None) -> Import:
+def measures(module: Module, run: Run, ids: pl.Series, retrieved: AutoRagLists | None) -> Import:
     """Return the measures of a module's summary under their own names, at the requested length."""
     names = [name for name in module.row if name not in _NOT_MEASURES | set(_TOKENS)]
     depth = module.params.get("top_k")
@@ -159,7 +159,9 @@ def costs(module: Module, run: Run, before: dict[str, float]) -> Import:
     return Import(frames=frames_of(aggregates=rows, usage=[used] if tokens is not None else []))
 
 
-def answers(module: Module, run: Run, ids: pl.Series, retrieved: Lists | None, grade: str | None) -> Import:
+def answers(
+    module: Module, run: Run, ids: pl.Series, retrieved: AutoRagLists | None, grade: str | None
+) -> Import:
     """Return generated texts as answers, and their measures per question as signals."""
     table = _joined(module, ids)
     if "generated_texts" not in table.rows.columns:

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.importers.base import Import, Options, frames_of, merged
 from core.importers.formats.autorag import results
-from core.importers.formats.autorag.layout import Module, Project, Trial, read_yaml
+from core.importers.formats.autorag.layout import AutoRagTrial, Module, Project, read_yaml
 from core.importers.read.jsons import Json
 from core.importers.read.member import Member, digest_of
 from core.importers.read.text import shown
@@ -29,9 +29,9 @@ class _Way:
     base: Json = field(default_factory=dict)  # axes before anything was searched
     legs: Json = field(default_factory=dict)  # what the best searches add to a hybrid
     spec: Json = field(default_factory=dict)  # axes of the best stack so far
-    lists: results.Lists | None = None  # the lists of that stack; None before anything returned some
+    lists: results.AutoRagLists | None = None  # the lists of that stack; None before anything returned some
     node: str = ""  # the node that returned them
-    offered: results.Lists | None = None  # the lists that its reranker or filter chose from
+    offered: results.AutoRagLists | None = None  # the lists that its reranker or filter chose from
     pool: str | None = None  # the name of that pool's convention
     # stage → mean milliseconds per query of the best modules so far
     times: dict[str, float] = field(default_factory=dict)
@@ -42,8 +42,8 @@ class _Read:
     module: Module
     part: Import
     spec: Json
-    lists: results.Lists | None = None
-    offered: results.Lists | None = None
+    lists: results.AutoRagLists | None = None
+    offered: results.AutoRagLists | None = None
     pool: str | None = None
 
 
@@ -76,7 +76,7 @@ def trials(contents: Project, ids: pl.Series, members: Sequence[Member], options
 class _Reader:
     def __init__(
         self,
-        trial: Trial,
+        trial: AutoRagTrial,
         ids: pl.Series,
         models: Mapping[str, str],
         labels: Mapping[tuple[str, int], str],

@@ -63,7 +63,7 @@ _WHOLE = re.compile(r"[-+]?\d{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class OptunaTrial:
     """One trial, as stored."""
 
     study: str  # name of its study
@@ -76,7 +76,7 @@ class Trial:
     where: str = ""  # file and place, for messages
 
 
-def trial_runs(trials: Sequence[Trial], digest: str, options: Options, importer: str) -> Import:
+def trial_runs(trials: Sequence[OptunaTrial], digest: str, options: Options, importer: str) -> Import:
     """Make runs of the trials that were completed."""
     reports, left = [], []
     for trial in trials:
@@ -103,7 +103,7 @@ def trial_runs(trials: Sequence[Trial], digest: str, options: Options, importer:
     return merged((runs, Import(left_out=summed(left), notes=notes)))
 
 
-def _why_not(trial: Trial) -> str | None:
+def _why_not(trial: OptunaTrial) -> str | None:
     if trial.state != COMPLETE:
         return f"trials in the state {shown(trial.state, 20)}"
     if _true(trial.attributes.get("metric_is_pruned")):
@@ -117,7 +117,7 @@ def _true(value: object) -> bool:
     return value is True or (isinstance(value, str) and value.lower() == "true")
 
 
-def _reported(trial: Trial, digest: str) -> Reported:
+def _reported(trial: OptunaTrial, digest: str) -> Reported:
     return Reported(
         label=f"trial {trial.number}",
         stem=str(trial.number),
@@ -135,7 +135,7 @@ def _reported(trial: Trial, digest: str) -> Reported:
     )
 
 
-def _asked(trial: Trial) -> tuple[int | None, int]:
+def _asked(trial: OptunaTrial) -> tuple[int | None, int]:
     """Return how many questions a trial had, including unanswered ones, and how many were unanswered."""
     names = ("metric_num_total", "metric_num_success", "metric_num_errors")
     total, right, wrong = (number(dict(trial.attributes), name, trial.where) for name in names)
@@ -143,7 +143,7 @@ def _asked(trial: Trial) -> tuple[int | None, int]:
     return (int(max(known)) if known else None), int(wrong or 0)
 
 
-def _figures(trial: Trial) -> Iterator[Figure]:
+def _figures(trial: OptunaTrial) -> Iterator[Figure]:
     attributes: Json = dict(trial.attributes)
     if not _SYFTR & attributes.keys():
         for name, objective in trial.values.items():
@@ -252,7 +252,7 @@ def _named(names: Sequence[str], layout: _Layout) -> dict[str, str]:
     return {name: name for name in other if name not in (layout.number, layout.state)}
 
 
-def _trials(member: Member) -> list[Trial]:
+def _trials(member: Member) -> list[OptunaTrial]:
     table = read_table(member, kind_of(member) or ",")
     names = table.rows.columns
     layout = _layout(names) or _DASHBOARD
@@ -265,7 +265,7 @@ def _trials(member: Member) -> list[Trial]:
         if at is None:
             raise InputError("The trial has no number.", where=where)
         trials.append(
-            Trial(
+            OptunaTrial(
                 study=member.stem,
                 number=at,
                 state=str(row[layout.state] or "").upper().removeprefix("TRIALSTATE."),

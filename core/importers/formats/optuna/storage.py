@@ -15,7 +15,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import LOOK_ROWS, RESEMBLES, SURE, Format, Import, Look, Options, counted, merged
-from core.importers.formats.optuna import TAKES, UNITS, Trial, trial_runs
+from core.importers.formats.optuna import TAKES, UNITS, OptunaTrial, trial_runs
 from core.importers.read.database import MAGIC, columns_of, database
 from core.importers.read.jsons import parsed
 from core.importers.read.member import Archive, Member, members_of, per_member
@@ -142,7 +142,7 @@ class _Reader:
             yield row
 
 
-def _trials(reader: _Reader) -> list[Trial]:
+def _trials(reader: _Reader) -> list[OptunaTrial]:
     studies = {key: str(name) for key, name in reader.rows("SELECT study_id, study_name FROM studies")}
     directions = reader.rows("SELECT study_id, objective, direction FROM study_directions")
     up = {tuple(of) for *of, direction in directions if str(direction).upper() in ("MAXIMIZE", "2")}
@@ -159,7 +159,7 @@ def _trials(reader: _Reader) -> list[Trial]:
         known = names.get(study, {})
         called = {index: known.get(index, f"Objective {index}") for index in sorted(values[key])}
         trials.append(
-            Trial(
+            OptunaTrial(
                 study=studies[study],
                 number=number,
                 state=str(state),

@@ -14,7 +14,7 @@ from core.importers.formats.traces.spans import Document, Kind, Span
 from core.importers.read.jsons import Json
 from core.importers.read.member import Member, digest_of
 from core.importers.read.text import shown
-from core.importers.samples import ASKED_AT, UNNAMED, Answered, Sample, answered, assemble
+from core.importers.samples import ASKED_AT, UNNAMED, AnsweredSamples, Sample, answered, assemble
 from core.importers.settings import axes_of, kept
 
 _STAGES: Mapping[Kind, str] = {"model": "generate", "embedding": "embed", "reranker": "rerank"}
@@ -153,7 +153,7 @@ def _used(steps: Sequence[Span]) -> dict[tuple[str, str, str], float]:
     return used
 
 
-def _answered(project: str, questions: Sequence[_Question], members: Sequence[Member]) -> Answered:
+def _answered(project: str, questions: Sequence[_Question], members: Sequence[Member]) -> AnsweredSamples:
     settings = next((question.settings for question in questions if question.settings), {})
     models = sorted({model for question in questions for model in question.models})
     return replace(

@@ -16,7 +16,7 @@ import numpy as np
 from core.pipeline.evaluate.artifacts import AWAY
 from core.pipeline.evaluate.cluster import machines, nodes
 from core.pipeline.evaluate.cluster.machines import OWN, SHARED, Order, Task
-from core.pipeline.evaluate.folder import ARTIFACTS, Block, Measurements
+from core.pipeline.evaluate.folder import ARTIFACTS, Measurements, StepTimes
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.local import units
 from core.pipeline.evaluate.measure import name, words
@@ -259,7 +259,7 @@ class ClusterExecutor:
         said = words((part.routes[-1].steps if part.routes else part.steps)[-1])
         self._running[done] = _Running(said, [{kind: n for kind, n in unit.items() if n} for unit in units])
 
-    def _known(self, steps: Sequence[Step]) -> Iterator[tuple[tuple[str, str], Block]]:
+    def _known(self, steps: Sequence[Step]) -> Iterator[tuple[tuple[str, str], StepTimes]]:
         rounds, repeats = self._job.protocol.rounds, self._job.protocol.repeats
         passes = [name(of) for of in product(range(1, rounds + 1), range(1, repeats + 1))]
         for label, of in product(map(self._every.label, steps), passes):

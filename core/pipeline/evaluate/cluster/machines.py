@@ -36,11 +36,11 @@ from core.pipeline.evaluate.cluster.link import (
     Served,
     connected,
 )
-from core.pipeline.evaluate.folder import Block, Measurements, Status
+from core.pipeline.evaluate.folder import Measurements, Status, StepTimes
 from core.pipeline.evaluate.identity import described
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.local import LocalExecutor, Runtime
-from core.pipeline.evaluate.measure import Answered
+from core.pipeline.evaluate.measure import StepResults
 from core.pipeline.evaluate.steps import Graph
 from core.pipeline.ranking import Hits
 from core.prices import PriceBook
@@ -50,7 +50,7 @@ from core.records import Batch
 OWN, SHARED = "own", "shared"
 """Journals of replies: one for this evaluation, one for all."""
 Rounds = dict[int, tuple[datetime, datetime | None]]
-Answers = dict[str, Answered]
+Answers = dict[str, StepResults]
 """Results of the steps for the queries and their measurements, by step key, for later tasks."""
 LAST_S = 20.0
 """Seconds within which tasks must end once they are to stop."""
@@ -74,7 +74,7 @@ class Task:
     stacks: tuple[str, ...]  # run ids of the stacks to ask; empty = steps that other tasks need
     number: int  # the round
     repeats: tuple[int, ...]  # which of its repeats to measure
-    known: Mapping[tuple[str, str], Block]  # earlier measurements, by label and pass
+    known: Mapping[tuple[str, str], StepTimes]  # earlier measurements, by label and pass
     rounds: Rounds = field(default_factory=dict)  # when the rounds began and ended
 
 
@@ -82,7 +82,7 @@ class Task:
 class Done:
     """Results that a task sends to the process that writes."""
 
-    blocks: Mapping[tuple[str, str], Block]  # measurements, by step and pass
+    blocks: Mapping[tuple[str, str], StepTimes]  # measurements, by step and pass
     made: Batch | None = None  # the run of the stack and its rows
 
 
@@ -91,18 +91,18 @@ class _Held(Measurements):
 
     def __init__(self) -> None:
         self.task: Task | None = None
-        self._new: dict[tuple[str, str], Block] = {}
+        self._new: dict[tuple[str, str], StepTimes] = {}
 
-    def get(self, step: str, of: str) -> Block | None:
+    def get(self, step: str, of: str) -> StepTimes | None:
         return self.task.known.get((step, of)) if self.task else None
 
     def put(
-        self, step: str, of: str, block: Block, parts: Mapping[str, Block] = MappingProxyType({})
+        self, step: str, of: str, block: StepTimes, parts: Mapping[str, StepTimes] = MappingProxyType({})
     ) -> None:
         del parts  # of custom pipelines, which are not asked here
         self._new[step, of] = block
 
-    def parts(self, step: str, of: str) -> dict[str, Block]:
+    def parts(self, step: str, of: str) -> dict[str, StepTimes]:
         del step, of
         return {}
 
