@@ -307,7 +307,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "surely": "at 95 %, for all pairs of stacks within the limits together",
         "expected": "estimate for new queries, corrected for the luck of picking the best",
         on: _TYPICAL[on],
-        "PGS": f"probability of good selection: {good} in so many resamples",
+        "PGS": f"probability of good selection: {good}, corrected for choosing among all stacks",
         "judging": "grading how useful a result is; what nobody graded counts as useless",
         "pool": "the passages found before the last ordering; @50: how many",
         "%PROC": "the quality, as a share of that of the best ordering of the pool",

@@ -28,7 +28,7 @@ from core.views.decision.ship import all_handed
 from core.views.decision.tiles import blocks, sides, tiles
 from core.views.text import count, dollars_of
 from core.views.words import choice as choice_of
-from core.views.words.advice import found_again, objection, roles, second_row
+from core.views.words.advice import JUDGE, first_step, found_again, objection, roles, second_row
 from core.views.words.bills import rented_words
 from core.views.words.facts import caveats
 from core.views.words.judging import check_first, provenance
@@ -54,12 +54,18 @@ PRICES = "What more quality costs"
 
 OFFERED = cols.Rows(
     "alternatives",
-    "stack",
+    cols.text("stack", width=190),  # a popover is narrow
     cols.text("gap", "difference [95 %]", f"Mean over the queries of both, {PAIR}.", width=165),
     "p_within_delta saves",
 )
 
-STEPS = cols.Rows("price_of_quality", "paid stack than step_gain step_more per_step")
+STEPS = cols.Rows(
+    "price_of_quality",
+    "paid",
+    cols.text("stack", width=160),
+    cols.text("than", "instead of", width=160),
+    "step_gain step_more per_step",
+)
 
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "harm × quality": HARM, "parallel axes": None}
 
@@ -105,8 +111,9 @@ def answered(view: View) -> Blocks:
     saved = "" if second_row(view) is None else rented_words(view)
     said = " ".join(filter(None, (words.why(view), saved, words.late_words(view))))
     yield Answer(words.title(view), said, objection(view))
-    if check := check_first(view):
-        yield Way("golden", check, "judge")
+    first = view.once(first_step).do
+    if todo := first.removesuffix(" first") if first.startswith(JUDGE) else check_first(view):
+        yield Way("golden", todo, "judge")
     if choice_of.undecided(view.table):
         yield Way("golden", "Judge by hand", "judge")
         yield Way("golden", "Generate with an LLM", "build")

@@ -120,7 +120,8 @@ def sure_words(asked: View) -> str:
         return f"How sure this is, is unknown: {sure.unknown}."
     ahead = " Surely ahead of all others." if sure.ahead else ""
     good = good_enough(decision)
-    return f"{good[:1].upper()}{good[1:]} in {resampled(sure.resamples, sure.pgs)}{new}.{ahead}"
+    sharing = f"{'Both are' if new else 'It is'} corrected for choosing among {asked.table.height:,} stacks."
+    return f"{good[:1].upper()}{good[1:]} in {resampled(sure.resamples, sure.pgs)}{new}. {sharing}{ahead}"
 
 
 def resampled(resamples: int | None, share: float) -> str:

@@ -61,7 +61,9 @@ class Lead:
         some = (
             f"{self.surely or 'none'} of the {self.others:,} others" if self.others > 1 else "the other one"
         )
-        sure = f"{SURELY} {some}, all pairs together." if self.surely or self.others > 1 else ""
+        sure = (
+            f"{SURELY} {some}, all pairs together, grades as given." if self.surely or self.others > 1 else ""
+        )
         doubted = self.low is not None and self.low <= 0
         return (
             sure,

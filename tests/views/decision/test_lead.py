@@ -40,7 +40,7 @@ def test_a_lead_counts_the_others_that_are_surely_worse_and_names_the_nearest():
     assert found.low < 0 < found.high
     assert found.beaten == ("s2", "s3")  # the best first
     sure, named, unsure = lead_words(view)
-    assert sure == "Surely better than 2 of the 3 others, all pairs together."
+    assert sure == "Surely better than 2 of the 3 others, all pairs together, grades as given."
     assert named == "Those are s2, s3."
     assert unsure == f"Not surely better than s1: {found.interval}, this pair alone."
 
@@ -70,13 +70,16 @@ def test_without_results_per_query_or_of_one_stack_nothing_is_said():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (Lead(3, 3, "x", 0.2, 0.1, 0.3), ("Surely better than 3 of the 3 others, all pairs together.", "")),
+        (
+            Lead(3, 3, "x", 0.2, 0.1, 0.3),
+            ("Surely better than 3 of the 3 others, all pairs together, grades as given.", ""),
+        ),
         (
             Lead(0, 1, "x", 0.0, -0.1, 0.1),
             ("", "Not surely better than x: 0.000 [−0.100, +0.100], this pair alone."),
         ),
-        (Lead(1, 1), ("Surely better than the other one, all pairs together.", "")),
-        (Lead(0, 2), ("Surely better than none of the 2 others, all pairs together.", "")),
+        (Lead(1, 1), ("Surely better than the other one, all pairs together, grades as given.", "")),
+        (Lead(0, 2), ("Surely better than none of the 2 others, all pairs together, grades as given.", "")),
     ],
 )
 def test_a_lead_in_words(given: Lead, said: tuple[str, str]):

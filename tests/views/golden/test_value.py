@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+import core as clq
+from core.agents.answers import Answers
 from core.analysis.judging import Next, to_judge, what_next
 from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.view import View
 from core.api.workspace import Workspace
 from core.records import Batch
 from core.store import Store
+from core.views.blocks import Way
 from core.views.words.advice import advice, first_step
 from core.views.words.judging import next_words
 from tests.store import chunked
@@ -91,6 +95,26 @@ def test_chunks_of_documents_wait_like_passages(tmp_path: Path):
     assert chunks.filled == pytest.approx(plain.filled, abs=0.05)
     assert chunks.matters
     assert chunks.worth.rows["passage_id"].unique().sort().to_list() == ["u", "v"]
+
+
+def test_every_surface_says_what_to_judge_first(tmp_path: Path):
+    """Of stacks on chunks of own documents, too."""
+    cut(tmp_path / "store")
+    limits = {"measure": "RA-nWG@3", "runs": ["judged", "other", "twin"]}
+    results = clq.open(tmp_path / "store")
+    decided = results.workspace("corpus").decide(**limits)
+    do, said = first_step(decided.view).do, advice(decided.view)
+    assert do == f"Judge {2 * len(GRADES)} passages first"
+    page = decided.page("decision")
+    assert page.sentence.endswith(f"; {do[:1].lower()}{do[1:]}")
+    assert Way("golden", do.removesuffix(" first"), "judge") in page.blocks
+    assert (decided.data["advice"], decided.data["objection"]) == (said, said)
+    files = decided.record(tmp_path / "r.json", tmp_path / "r.md")
+    record = json.loads(files[0].read_text())
+    assert said in record["summary"][2]
+    assert said in files[1].read_text()
+    told = Answers(results, tmp_path).decide("corpus", limits)
+    assert do[1:] in str(told["answer"])
 
 
 def test_a_stack_that_alone_is_cut_its_way_is_judged_first_too(
