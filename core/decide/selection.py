@@ -30,6 +30,11 @@ MUCH = 0.5  # Share of the cost, or of the latency, from which on a saving is me
 _SINGLE = 1e-6  # Largest difference between draws in single precision
 DECIDED_BY = 2
 """Version of the rule: 1 was ties by significance, until 0.2."""
+_EXPECTED = ("expected", "expected_low", "expected_high")
+AVERAGES = "there are no results per query"
+FEW = "there are too few queries"
+ALONE = "there is nothing to choose from"
+NOTHING = "nothing is chosen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +96,6 @@ class Assessment:
         """The alternatives that differ by more than noise, each with the number of its twins."""
         twins = [other.twin_of for other in self.alternatives]
         return tuple((other, twins.count(other.row)) for other in self.alternatives if other.twin_of is None)
-
-
-_EXPECTED = ("expected", "expected_low", "expected_high")
-AVERAGES = "there are no results per query"
-FEW = "there are too few queries"
-ALONE = "there is nothing to choose from"
-NOTHING = "nothing is chosen"
 
 
 def assess(

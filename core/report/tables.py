@@ -27,6 +27,9 @@ _SHARES = {
     "p_feasible": "within the limits",
 }
 WORDS = {axis.key: axis.word for axis in axes()}
+CHOSEN, LETTERS = "chosen", "ABC"[:SHOWN]
+PLACES = ("first", "second")
+"""How the two stacks of a heading are called of which none clearly wins."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +83,6 @@ def finalists(data: Data) -> list[Data]:
     return list(rows.values())
 
 
-CHOSEN, LETTERS = "chosen", "ABC"[:SHOWN]
-
-
 def offered(data: Data) -> list[Data]:
     """Return the first alternatives, each with the numbers of its stack."""
     rows = {row["run_id"]: row for row in data["stacks"]}
@@ -104,10 +104,6 @@ def letters(data: Data) -> dict[str, str]:
     both = dict(zip(roles(data), PLACES, strict=False))
     others = (row["run_id"] for row in offered(data) if row["run_id"] not in both)
     return chosen | both | dict(zip(others, LETTERS, strict=False))
-
-
-PLACES = ("first", "second")
-"""How the two stacks of a heading are called of which none clearly wins."""
 
 
 def roles(data: Data) -> dict[str, str]:

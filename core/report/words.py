@@ -47,6 +47,13 @@ _FORMS = {
     "usual": "usual: no other stack is as good in cost, latency and quality, and better in one beyond noise",
     "weak": "weak: no other stack is better in cost, latency and quality (CLQ paper §3.3)",
 }
+NO_NOISE = {"in_words": "Not in the percentages: the judge's grades count as the truth."}
+DEFAULTS: Mapping[str, object] = {
+    name: field.usual
+    for name, field in declared(Question).items()
+    if field.usual is not None and name != "prices"  # elsewhere the default book may differ
+}
+"""Default values of the options; others have none."""
 
 
 def context(data: Data, kind: str, title: str) -> dict[str, Any]:
@@ -237,9 +244,6 @@ def _judged(golden: Data | None) -> str:
     )
 
 
-NO_NOISE = {"in_words": "Not in the percentages: the judge's grades count as the truth."}
-
-
 def _limit(value: float | None, written: Any, words: str, of: str = "") -> str:  # noqa: ANN401
     if value is None:
         return "no limit"
@@ -258,14 +262,6 @@ def _checks(data: Data) -> tuple[tuple[str, str], ...]:
             f"{drawn:,} resamples, seed {data['seed']}" if drawn else "none: no results per query",
         ),
     )
-
-
-DEFAULTS: Mapping[str, object] = {
-    name: field.usual
-    for name, field in declared(Question).items()
-    if field.usual is not None and name != "prices"  # elsewhere the default book may differ
-}
-"""Default values of the options; others have none."""
 
 
 def question(view: View) -> dict[str, object]:

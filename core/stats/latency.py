@@ -49,6 +49,9 @@ _TERMS = 60  # of the series in Hermite polynomials
 _LAGS = 40
 LEAST_EFFECTIVE = 12
 """Effective n below which autocorrelated queries have no interval, because that n is too uncertain."""
+NOTED = 0.9
+"""Share of n above which the effective n is not mentioned."""
+MIN_ANSWERS = 10  # Timed answers with token counts that a fit needs
 
 
 def per_query(
@@ -267,10 +270,6 @@ def _bounds(percentile: str, n: int, counts_as: int) -> tuple[int, int] | tuple[
     return max(round(low), 1) - 1, min(round(high), n) - 1
 
 
-NOTED = 0.9
-"""Share of n above which the effective n is not mentioned."""
-
-
 def _said(percentile: str, n: int, counts_as: int) -> str | None:
     """Explain why a percentile or its interval is withheld, or give the effective n; None = neither."""
     withheld = _reason(percentile, n)
@@ -337,9 +336,6 @@ def _quantiles(values: NDArray[np.float64], drawn: NDArray[np.float64], q: float
     upto, ordered, place = drawn[:, order].cumsum(axis=1), values[order], q * (len(values) - 1)
     below, above = (ordered[(upto <= rank).sum(axis=1)] for rank in (np.floor(place), np.ceil(place)))
     return np.asarray(below + (above - below) * (place - np.floor(place)))
-
-
-MIN_ANSWERS = 10  # Timed answers with token counts that a fit needs
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,9 @@ _LACKING = cols.Rows(
 )
 _OF_A_MISS = ("limit", "value", "over", "unit", "gain", "set_to", "edge")
 _SHOWN = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
+PROMISING = "Promising, not measured"
+_NOTES = {"latency": "latency_note", "cost": "cost_note"}
+OVERTURNED = "Judging more passages could overturn the choice"
 
 
 def near_rows(
@@ -208,10 +211,6 @@ def own_scope(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> str:
     )
 
 
-PROMISING = "Promising, not measured"
-_NOTES = {"latency": "latency_note", "cost": "cost_note"}
-
-
 def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
     """Return the stacks that break no limit but aren't shipped, since a required number is unknown.
 
@@ -257,9 +256,6 @@ def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
         f"{head}{ahead}. The best: {first['stack']}, {text.score(first['quality'])}, {first['missing']} "
         f"({first['measure']})."
     )
-
-
-OVERTURNED = "Judging more passages could overturn the choice"
 
 
 def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str | None:
