@@ -162,7 +162,7 @@ def card(row: Mapping[str, Any], *, against: bool) -> str:
     if "now" in row:
         parts.append("left out of the ranking" if row["now"] is None else f"now #{row['now']}")
     if row.get("weight") is not None:
-        parts.append(f"gain {row['weight']:.3f}")
+        parts.append(f"weight {row['weight']:.3f}")
     if row.get("points") is not None:
         parts.append(f"score {row['points']:.4g}")
     if row.get("reason"):

@@ -143,7 +143,7 @@ def test_a_card_says_where_else_a_passage_ranks(snapshot: Snapshot) -> None:
         "not ranked by the other",
     ]
     (now, left_out) = found.sides[1].oracle.iter_rows(named=True)
-    assert words.card(now, against=False).startswith("now #1 · gain 1.000")
+    assert words.card(now, against=False).startswith("now #1 · weight 1.000")
     assert words.card(left_out, against=False).startswith("left out of the ranking")
 
 
