@@ -43,7 +43,7 @@ SUMMARY = schema(
     "run_id stage n:int64 p50:float p50_low:float p50_high:float p50_reason p95:float p95_low:float "
     "p95_high:float p95_reason p99:float p99_low:float p99_high:float p99_reason"
 )
-"""Columns of `summarise`; milliseconds."""
+"""Columns of `summary`; milliseconds."""
 LEAST_SERIES = 20  # Queries per pass below which its autocorrelation is not estimated
 _TERMS = 60  # of the series in Hermite polynomials
 _LAGS = 40
