@@ -526,7 +526,7 @@ _EVERY = (
     share("p_feasible", "P(within limits)", "Meets every limit."),
     share(
         "p_frontier",
-        "P(frontier), limits aside",
+        "P(frontier) without limits",
         "None is better in cost, latency and quality at once; excluded stacks count too.",
     ),
     share("p_sla", "P(SLA)", "Empty without an SLA, or where the latency is unknown."),

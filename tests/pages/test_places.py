@@ -51,7 +51,7 @@ CANNOT_FILL = {
     "latency/reranker by K": "No stack here has a timed reranker.",
     "latency/generator": "No answer was timed here.",
     "latency/filters": "No query here has a filter.",
-    "latency/indexes": "No index measured by itself or imported yet.",
+    "latency/indexes": "No stand-alone index benchmark yet.",
     "what_if/criteria weights": "No stack here was reranked by several criteria.",
     "curves/by candidate depth": "No two stacks here differ in their candidate depth K alone.",
     "golden/people": "People graded the whole Top-K of 0 queries; 10 are needed.",

@@ -38,7 +38,7 @@ def test_the_workspace_can_be_planned_again(open_page: OpenPage, demo_store: Pat
 @pytest.mark.slow
 def test_an_embedder_of_the_workspace_that_is_not_here_is_named(open_page: OpenPage, shipped_store: Path):
     app = open_page(shipped_store, "run", ws="docs-search")
-    assert "Write its folder by tools/demo/minilm.py and name it under [models] in Text." in everything(app)
+    assert "Run tools/demo/minilm.py and name its folder under [models] in Text." in everything(app)
 
 
 def test_the_plan_and_the_text_follow_the_form(open_page: OpenPage, demo_store: Path):

@@ -71,7 +71,7 @@ def assert_pages_agree(results: Results):
     space = results.workspace(demo_docs.COLLECTION_ID)
     assert "59 from papers, 43 measured." in str(space.page("library")), "elsewhere: it is shipped"
     empty = space.page("latency", "indexes")
-    assert empty.sentence == "No index measured by itself or imported yet."
+    assert empty.sentence == "No stand-alone index benchmark yet."
     kinds = space.page("latency", "index loss").tables["index_loss"]["index"].n_unique()
     ways = [(block.section, block.label) for block in empty.blocks if isinstance(block, Way)]
     assert ways == [("index loss", f"What {kinds} kinds of index lose here")]

@@ -140,7 +140,7 @@ def show(
     """Print what was measured of indexes, and imported of VectorDBBench and ann-benchmarks."""
     context: Context = ctx.obj
     rows = dollars(figures(context.store().read()), usd_per_hour, utilisation)
-    emit(rows, form, empty="No index measured by itself or imported yet: `python -m core indexes bench`.")
+    emit(rows, form, empty="No stand-alone index benchmark yet: `python -m core indexes bench`.")
 
 
 @app.command("tune")

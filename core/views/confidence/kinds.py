@@ -28,7 +28,7 @@ from core.views.confidence import data
 DRAWS = 2000  # Random sets of queries that a kind is compared with
 
 SAME, CORRECTED = "same stack", "not significant after correction"
-STAYS, OPEN, OTHER = "no stack does better", "another may do better", "another does better"
+STAYS, OPEN, OTHER = "no sign of a better stack", "another may be better", "another is better"
 
 _EQUAL = 1e-12
 

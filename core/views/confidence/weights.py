@@ -33,10 +33,10 @@ _ROWS = 4096  # stacks times cells resampled per batch
 BEST = 12  # Stacks whose pairwise orders are followed through the grid: the best in the usual setting
 SAME = 1e-9  # Scores this close are equal: sums of the same weights in another order
 READINGS = {
-    (False, False): "maybe by chance either way",
-    (True, False): "real as usual, too close to call there",
-    (False, True): "too close to call as usual, real there",
-    (True, True): "depends on the weights",
+    (False, False): "not significant",
+    (True, False): "significant with the usual weights alone",
+    (False, True): "significant with the other weights alone",
+    (True, True): "significant both ways",
 }
 """Meaning of a flip, by whether the order is significant as usual, and where it is reversed the most."""
 

@@ -276,13 +276,13 @@ def weighed_cards(grid: WeightGrid, chosen: Sequence[str | None], turned: pl.Dat
 def _turned(grid: WeightGrid, turned: pl.DataFrame) -> str:
     """Say which pairs of the best stacks swap places in some setting."""
     pairs, flipped = text.count(turned.height, "pair"), turned.filter(pl.col("flips") > 0)
-    of = f"{pairs} of the {len(grid.best)} best stacks of different scores"
+    of = f"{pairs} of the {len(grid.best)} best stacks"
     if flipped.is_empty():
         return f"None of {of} swaps places in any setting."
     counts = flipped["reading"].value_counts(sort=True)
     said = "; ".join(f"{times} {words}" for words, times in counts.iter_rows())
     swap = "swaps" if flipped.height < 2 else "swap"
-    return f"{flipped.height} of {of} {swap} places in some setting: {said}."
+    return f"{flipped.height} of {of} {swap} places with some weights: {said}."
 
 
 def weighing_legend(grid: WeightGrid, chosen: Sequence[str | None]) -> str:
@@ -323,8 +323,8 @@ def _changing(view: View, rows: pl.DataFrame, found: float) -> str:
     if not changes:
         return ""
     delta = view.decision.delta
-    alike = f", mostly to one less than {delta:g} better" if delta and found < changes[0] / 2 else ""
-    return f"The choice changes in {text.percent(changes[0])} of them{alike}."
+    alike = f", mostly by less than {delta:g}" if delta and found < changes[0] / 2 else ""
+    return f"In {text.percent(changes[0])} of all simulations the choice changes{alike}."
 
 
 def _bought(rows: pl.DataFrame, affordable: int | None, assumed_usd: float | None) -> tuple[str, str]:

@@ -222,7 +222,7 @@ def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
         counted = (
             (f"{machines} per month".capitalize(), text.usd(paid), f"always on, {busy} busy"),
             counted[0],
-            ("Busy time per month", *counted[1][1:]),
+            ("Cost of busy time, per month", *counted[1][1:]),
         )
     if priced.partly:
         return (*counted, ("As recorded", priced.partly, f"per {view.said.many} queries"))

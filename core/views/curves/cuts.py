@@ -293,7 +293,7 @@ def details(compared: Cuts, quality: Quality) -> str:
     if not better:
         return said
     cutoff = flat["way"].removeprefix("K = ")
-    return f"{said} Decision scores the first {quality.k}; choose the cutoff {cutoff} to decide by these."
+    return f"{said} Decision scores the first {quality.k}; set the cutoff to {cutoff} to decide by {cutoff}."
 
 
 def _best(rows: pl.DataFrame, fixed: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:

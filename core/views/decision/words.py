@@ -366,8 +366,8 @@ def band(table: pl.DataFrame, decision: Decision, jitter: str) -> str:
         return ""
     wide = jitter.partition(" (")[0]
     known = table["latency_low"][decision.chosen or 0] is not None
-    apart = "; the tile's interval is of one run's queries" if known else ""
-    return f"Grey band: alike between runs, ± {wide}{apart}."
+    apart = "; the tile's interval is within one run" if known else ""
+    return f"Grey band: jitter between runs, ± {wide}{apart}."
 
 
 def banded(table: pl.DataFrame, decision: Decision) -> bool:

@@ -33,7 +33,7 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.charts.corrected import MARKS, drawn
-from core.views.words.judging import QUESTIONS
+from core.views.words.judging import QUESTIONS, by_models
 
 GUIDE = (
     f"Judge the whole Top-K of about {QUESTIONS} random questions (Golden sets → judge → whole questions). "
@@ -278,14 +278,15 @@ def caveats(view: View, found: SetRight, reference: str) -> Iterator[tuple[str, 
 @section("people", "How much do people's grades change the scores?", graded_by_hand)
 def do_people_agree(view: View, ask: Ask) -> Blocks:
     """Yield the scores of all stacks, corrected with the questions that people graded completely."""
-    offered = auditors(view.snapshot, view.scope, least=FEW)
+    models = by_models(view.snapshot.golden_sets(view.scope.collection_id))
+    offered = [name for name in auditors(view.snapshot, view.scope, least=FEW) if name not in models]
     why = refusal(view.snapshot, view.table, view.scope, view.quality)
     if not offered or why:
         yield Answer("Nobody has graded these passages by hand.", f"It cannot be: {why}." if offered else "")
         yield Text(GUIDE, "guide")
         yield Way("golden", "Grade passages", "judge")
         return
-    reference = ask.listed("Graded by", list(offered), "people")
+    reference = ask.listed("Graded by", offered, "people")
     found = set_right(view, reference)
     if found is None or not found.run_ids:
         yield Answer("No stack here is ranked on these questions.")
@@ -316,7 +317,9 @@ def answer(table: pl.DataFrame, measure: str) -> str:
     if known.is_empty():
         most = int(table["graded"].max() or 0)  # type: ignore[arg-type]
         units = f" of {CLUSTERS} groups" if most >= FEW else ""
-        return f"People graded the whole Top-K of {text.count(most, 'query')}; {FEW}{units} are needed."
+        return (
+            f"People graded the whole Top-K of {text.count(most, 'query')}; at least {FEW}{units} are needed."
+        )
     best = known.row(0, named=True)
     score = f"{text.score(best['corrected'])}{text.interval(best['low'], best['high'])}"
     moved = text.signed(best["moved"], "{:.3f}".format)

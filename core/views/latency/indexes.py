@@ -40,7 +40,7 @@ _MOST = f"{100 * NEARLY_ALL:.0f} %"
 
 
 _Reader = Callable[[Mapping[str, Any], JsonMap], Iterator[JsonMap]]
-NONE = "No index measured by itself or imported yet."
+NONE = "No stand-alone index benchmark yet."
 HOW = (
     "Measure some with the command indexes bench, or add results of VectorDBBench or ann-benchmarks "
     "(page Add results)."

@@ -352,8 +352,9 @@ def interval(row: Mapping[str, Any], low: str = "low", high: str = "high") -> st
 def answer(depths: pl.DataFrame, scorer: str) -> str:
     """Say which reader answers best, and from how many passages of which stack."""
     best = depths.row(0, named=True)
-    passages = text.count(best["k_star"], "passage")
-    return f"{best['label']} answers best from {passages} of {best['name']}: {scorer} {points(best['best'])}."
+    passages, score = text.count(best["k_star"], "passage"), f"{scorer} {points(best['best'])}"
+    near = f"; {best['send']:,} do nearly as well" if best["send"] != best["k_star"] else ""
+    return f"{best['label']} answers best from {passages} of {best['name']}, {score}{near}."
 
 
 def cards(row: Mapping[str, Any], delta: float, epsilon: float) -> list[tuple[str, str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -86,11 +86,14 @@ def unchecked(sets: pl.DataFrame, golden_set_id: str) -> bool:
     made = pl.col("manifest").str.json_path_match("$.made_by").is_in(_BY_HAND)
     if not sets.filter(made, pl.col("queries") >= QUESTIONS).is_empty():
         return False
+    return golden_set_id in by_models(sets)
+
+
+def by_models(sets: pl.DataFrame) -> Sequence[str]:
+    """Return the ids of the golden sets that hold grades of language models alone."""
     models = pl.col("manifest").str.json_path_match("$.policy").is_not_null()
-    own = sets.filter(pl.col("golden_set_id") == golden_set_id)
-    return not own.filter(
-        models | pl.col("judge").fill_null("").str.contains(UNCHECKED, literal=True)
-    ).is_empty()
+    said = pl.col("judge").fill_null("").str.contains(UNCHECKED, literal=True)
+    return sets.filter(models | said)["golden_set_id"].to_list()
 
 
 @cached(entries=64)

@@ -40,13 +40,13 @@ class Lead:
 
     @property
     def maybe(self) -> str:
-        """How many others may yet be better: ``7 of 11 others are not ruled out``."""
+        """How many others may yet be better: ``7 of 11 others may be as good``."""
         unsure = self.others - self.surely
         if not unsure:
             return "surely better than each other one"
         if self.others == 1:
-            return "the other one is not ruled out"
-        return f"{unsure:,} of {self.others:,} others {'is' if unsure == 1 else 'are'} not ruled out"
+            return "the other one may be as good"
+        return f"{unsure:,} of {self.others:,} others may be as good"
 
     @property
     def interval(self) -> str:

@@ -40,7 +40,8 @@ def sentences(move: Switch, measure: str) -> tuple[str, str]:
     name = str(move.now["name"] if verdict.answer != "switch" or move.to is None else move.to["name"])
     sure = move.to is not None and gain is not None and not math.isnan(gain.better)
     lead = f"{signed(gain.difference)}, " if gain is not None and sure else ""
-    head = f"{_HEAD[verdict.answer]} {name}: {lead}{verdict.why}."
+    to = f"{move.to['name']} " if lead and verdict.answer == "stay" and move.to is not None else ""
+    head = f"{_HEAD[verdict.answer]} {name}: {to}{lead}{verdict.why}."
     if move.to is None or gain is None:
         return head, ""
     apart = f"{signed(gain.difference)}{interval(gain.low, gain.high)} {measure}, n = {gain.n}"

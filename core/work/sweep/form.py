@@ -186,7 +186,7 @@ def absent(snapshot: Snapshot, collection_id: str) -> str:
     used = snapshot.runs(collection_id)["spec"].str.json_path_match("$.embedder").unique().drop_nulls()
     names = [name for name in used.sort() if name not in KnownNames().names["embedder"]]
     folders = "Name its folder" if len(names) == 1 else "Name their folders"
-    made = "Write its folder by tools/demo/minilm.py and name it" if names == [_ENCODER] else folders
+    made = "Run tools/demo/minilm.py and name its folder" if names == [_ENCODER] else folders
     return f"Not offered: {', '.join(names)}. {made} under [models] in Text." if names else ""
 
 

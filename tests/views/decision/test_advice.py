@@ -96,8 +96,10 @@ def test_asking_more_pays_as_often_as_it_shows_a_better_stack(lead: float, seed:
     would = f"40 more queries find a stack 0.01 better in {percent(found)} of simulations."
     assert page.endswith(f": {would}")
     assert asked != page.startswith("Not worth it: ")
-    mostly = ", mostly to one less than 0.01 better" if found < 0.2 else ""
-    assert details == f"The choice changes in 40.0 % of them{mostly}. $1.00 pay for 10 more queries."
+    mostly = ", mostly by less than 0.01" if found < 0.2 else ""
+    assert (
+        details == f"In 40.0 % of all simulations the choice changes{mostly}. $1.00 pay for 10 more queries."
+    )
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_a_question_of_which_one_passage_is_not_graded_does_not_count(tmp_path: 
     assert dict(zip(found.run_ids, counts, strict=True)) == {"de": GRADED - 2, "bm": GRADED}
     few, _ = workspace(tmp_path / "few", graded=9)
     said = next(block for block in blocks_of(few) if isinstance(block, Answer)).sentence
-    assert said == "People graded the whole Top-K of 9 queries; 10 are needed."
+    assert said == "People graded the whole Top-K of 9 queries; at least 10 are needed."
     assert not [each for each in blocks_of(few) if isinstance(each, Table)], "it would say nothing yet"
 
 
