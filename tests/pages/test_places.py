@@ -54,7 +54,7 @@ CANNOT_FILL = {
     "latency/indexes": "No stand-alone index benchmark yet.",
     "what_if/criteria weights": "No stack here was reranked by several criteria.",
     "curves/by candidate depth": "No two stacks here differ in their candidate depth K alone.",
-    "golden/people": "People graded the whole Top-K of 0 queries; 10 are needed.",
+    "golden/people": "People graded the whole Top-K of 0 queries; at least 10 are needed.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
     "diagnostics/drift": "No queries with a date yet.",
     "diagnostics/live quality": "No queries with a date yet.",

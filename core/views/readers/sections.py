@@ -353,7 +353,7 @@ def answer(depths: pl.DataFrame, scorer: str) -> str:
     """Say which reader answers best, and from how many passages of which stack."""
     best = depths.row(0, named=True)
     passages, score = text.count(best["k_star"], "passage"), f"{scorer} {points(best['best'])}"
-    near = f"; {best['send']:,} do nearly as well" if best["send"] != best["k_star"] else ""
+    near = f"; {best['send']:,} nearly match" if best["send"] != best["k_star"] else ""
     return f"{best['label']} answers best from {passages} of {best['name']}, {score}{near}."
 
 
