@@ -236,8 +236,17 @@ def idle(bill: pl.DataFrame) -> str:
 
 def machines_needed(bill: pl.DataFrame, queries_per_month: float) -> int:
     """Return how many machines so many queries keep busy, if none ever waits."""
-    hours = sum(bill.filter(pl.col("unit").is_in(MACHINES))["units_per_query"].drop_nulls().to_list())
-    return math.ceil(float(hours) * queries_per_month / HOURS)
+    return math.ceil(_hours(bill) * queries_per_month / HOURS)
+
+
+def of_one_machine(bill: pl.DataFrame) -> float:
+    """Return how many queries keep one machine busy all month, if it never waits; inf = none is used."""
+    hours = _hours(bill)
+    return HOURS / hours if hours else math.inf
+
+
+def _hours(bill: pl.DataFrame) -> float:
+    return float(sum(bill.filter(pl.col("unit").is_in(MACHINES))["units_per_query"].drop_nulls().to_list()))
 
 
 def idle_words(usd_per_hour: float) -> str:

@@ -191,7 +191,7 @@ def _new(own: Data, other: Data | None, whose: str) -> str:
     if None in expected:
         return ""
     first, second = map(text.score, expected)
-    return f" On new queries {first} is expected {whose.format(second)}."
+    return f" On new queries {first} is expected {whose.format('as' if first == second else second)}."
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,8 @@ def _numbers(data: Data) -> Iterator[_Change]:
             moved = f"a {word} of {then} instead of {now}"
             if own:
                 side = "above" if turn["then"] > turn["now"] else "below"
-                first = f"Its {word} {side} {then} instead of {now}"
+                whose = "The first's" if data.get("no_clear_winner") else "Its"
+                first = f"{whose} {word} {side} {then} instead of {now}"
             else:
                 moved += f" for {turn['stack']}"
                 first = f"{moved[:1].upper()}{moved[1:]}"

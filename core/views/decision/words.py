@@ -111,8 +111,9 @@ def sure_words(asked: View) -> str:
         return ""
     ends = text.interval(sure.expected_low, sure.expected_high)
     new = "" if sure.expected is None else f"; {text.score(sure.expected)}{ends} expected on new queries"
-    if new and sure.expected_next[0] is not None:
-        new += f", {text.score(sure.expected_next[0])} of the runner-up"
+    if new and sure.expected_next[0] is not None and asked.once(first_step).rather is None:
+        new += ", as" if _level(asked) else f", {text.score(sure.expected_next[0])}"
+        new += " of the runner-up"
     if sure.pgs is None and sure.unknown == ALONE and sure.p_feasible not in (None, 1.0):
         meets = f"Meets the limits in {text.percent(sure.p_feasible)} of resamples{new}"
         return f"{meets}; {sure.unknown}."
@@ -271,10 +272,18 @@ def why(asked: View) -> str:
     best = _best_of(decision, quality, ahead=asked.sure.ahead)
     if kind := kind_of_search(table.row(decision.chosen, named=True)):
         best = f"{kind}. {best}"
+    if _level(asked) and not asked.sure.ahead:
+        best += " On new queries the runner-up is expected to do as well."
     rather = asked.once(first_step).rather
     said = [took(table, decision) or (f"{rather.now} {rather.settles}".strip() if rather else best)]
     said += [dropped_words(asked.dropped), NOTHING if advice(asked) == NOTHING else ""]
     return " ".join(filter(None, said))
+
+
+def _level(asked: View) -> bool:
+    """Return whether the runner-up is expected to be as good on new queries, in the digits shown."""
+    one, other = asked.sure.expected, asked.sure.expected_next[0]
+    return None not in (one, other) and text.score(one) == text.score(other)
 
 
 def lead_words(asked: View) -> list[str]:

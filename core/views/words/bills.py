@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 
 from core.analysis.cache import cached
-from core.analysis.stack_cost import MACHINES, idle, machines_needed, recorded
+from core.analysis.stack_cost import MACHINES, idle, machines_needed, of_one_machine, recorded
 from core.analysis.workspace.view import View
 from core.tables import remembered
 from core.views.words.advice import second_row
 
 RENTED = "Less machine time saves money only where fewer machines then run."
 """What a saving of machine time is worth."""
+ONE_MACHINE = "Up to {:,.0f} queries a month one machine serves either: nothing is saved."
+"""The same where the alternative's time is known, but not the queries of a month."""
 
 
 @cached(entries=64)
@@ -30,8 +34,11 @@ def rented_words(view: View) -> str:
         return ""
     queries = view.terms.queries_per_month
     its = None if other is None else bill(view, view.table["run_id"][other.row])
-    if not queries or its is None or not rented(its):
+    if its is None or not rented(its):
         return RENTED
+    if not queries:
+        most = min(of_one_machine(own), of_one_machine(its))
+        return RENTED if math.isinf(most) else ONE_MACHINE.format(float(f"{most:.2g}"))
     saved = machines_needed(own, queries) - machines_needed(its, queries)
     said = f"needs {-saved:,} more" if saved < 0 else f"saves {saved:,}"
     which = "the second" if second_row(view) is not None else "the first alternative"

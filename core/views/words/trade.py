@@ -36,6 +36,7 @@ class Trade:
     pgs: tuple[float | None, float | None]  # probability of good selection of each; None = unknown
     apart: str  # the difference in quality, with its measure
     loss: float  # what its quality may be lower by: the end of the 95 % interval; 0 or more
+    gain: float  # what it may be higher by: the other end; 0 if none is known
     delta: float = 0.0  # the difference that matters
     settled_by: int | None = None  # queries that would show it; None = unknown, or these do
 
@@ -52,15 +53,16 @@ class Trade:
     @property
     def now(self) -> str:
         """What to ship until the two are told apart."""
-        return f"Now ship the first, or the second if losing up to {text.score(self.loss)} is acceptable."
+        gain = f"; it may gain {text.score(self.gain)}" if self.gain else ""
+        return f"Take the second unless losing up to {text.score(self.loss)} matters{gain}."
 
     @property
     def settles(self) -> str:
-        """How many queries would tell the two apart: ``About 5,000 judged queries …``; "" if unknown."""
+        """How many queries would show a difference that matters, or "" if that is unknown."""
         if self.settled_by is None:
             return ""
         number = float(f"{self.settled_by:.2g}")
-        return f"About {number:,.0f} judged queries would settle it (a difference of {self.delta:g})."
+        return f"About {number:,.0f} judged queries would show a difference of {self.delta:g} (80 % power)."
 
 
 def trade(view: View) -> Trade | None:
@@ -81,7 +83,10 @@ def trade(view: View) -> Trade | None:
     pgs, delta = (view.sure.pgs, other.pgs), view.decision.delta
     settled_by = _settled_by(view, [chosen, other.row], delta)
     loss = max(0.0, -(other.difference if other.low is None else other.low))
-    return Trade(its["run_id"], sentence, (own, its), expected, tenth, pgs, apart, loss, delta, settled_by)
+    gain = max(0.0, other.high or 0.0)
+    return Trade(
+        its["run_id"], sentence, (own, its), expected, tenth, pgs, apart, loss, gain, delta, settled_by
+    )
 
 
 def _settled_by(view: View, rows: Sequence[int], delta: float) -> int | None:

@@ -180,9 +180,9 @@ def test_a_stack_as_good_for_a_tenth_of_the_cost_is_considered_first(cost: float
         assert needed > 60
         assert trade(view).settled_by == needed
         number = f"{float(f'{needed:.2g}'):,.0f}"
-        settles = f"About {number} judged queries would settle it (a difference of 0.01)."
-        loss = score(-view.sure.alternatives[0].low)
-        now = f"Now ship the first, or the second if losing up to {loss} is acceptable."
+        settles = f"About {number} judged queries would show a difference of 0.01 (80 % power)."
+        loss, gain = score(-view.sure.alternatives[0].low), score(view.sure.alternatives[0].high)
+        now = f"Take the second unless losing up to {loss} matters; it may gain {gain}."
         assert why(view) == f"{now} {settles}"
         assert trade(view).settles == settles
         assert settles in why(view)
