@@ -158,7 +158,7 @@ def test_a_better_depth_for_all_is_told_with_its_own_interval_and_what_decision_
     assert said.startswith("Cutting query by query does not measurably beat K = 5: F1")
     more = details(made, AT_10)
     assert f"K = 5 for all {real} the first 10: +0.060, 95 % CI" in more
-    assert ("choose the cutoff 5" in more) == beside
+    assert ("set the cutoff to 5" in more) == beside
     assert "for all" not in details(made, Quality("RA-nWG", 5))
 
 
