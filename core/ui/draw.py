@@ -137,6 +137,10 @@ def _answer(block: Answer) -> None:
     show.head(block.sentence, block.details, block.warning, block.caveats)
 
 
+def _label(block: Way) -> str:
+    return f"**{block.label}**" if block.first else block.label
+
+
 def _lack(block: Lack) -> None:
     raise Lacking(current_view(), block.need)
 
@@ -253,7 +257,7 @@ _DRAWS: Mapping[type, Callable[[Any], Any]] = {
     Text: _say,
     Passages: _passages,
     Control: lambda block: controls.CONTROLS[block.name](**block.given),
-    Way: lambda block: way(PAGES[block.page], block.label, block.section, **block.settings),
+    Way: lambda block: way(PAGES[block.page], _label(block), block.section, **block.settings),
     Lack: _lack,
 }
 """Functions that draw a block that holds no others."""

@@ -180,6 +180,7 @@ class Way:
     label: str
     section: str = ""
     settings: Mapping[str, object] = field(default_factory=dict)
+    first: bool = False  # the next thing to do, drawn bold
 
 
 @dataclass(frozen=True, slots=True)

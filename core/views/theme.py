@@ -46,7 +46,7 @@ SOFT = "rgba(122, 134, 148, 0.18)"  # For strips over indistinguishable values
 EDGE = "rgba(255, 255, 255, 0.8)"  # Of marks, so that those on one another can be counted
 NEUTRAL = "#7a8694"
 
-DIMMED = 0.25
+DIMMED = 0.4
 
 TODAY = "□"  # Before the name of the stack that runs today, whose mark is a square on every chart
 

@@ -113,7 +113,7 @@ def answered(view: View) -> Blocks:
     yield Answer(words.title(view), said, objection(view))
     first = view.once(first_step).do
     if todo := first.removesuffix(" first") if first.startswith(JUDGE) else check_first(view):
-        yield Way("golden", todo, "judge")
+        yield Way("golden", todo, "judge", first=True)
     if choice_of.undecided(view.table):
         yield Way("golden", "Judge by hand", "judge")
         yield Way("golden", "Generate with an LLM", "build")

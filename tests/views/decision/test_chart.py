@@ -76,7 +76,7 @@ def test_every_colour_and_size_draws_every_stack_with_a_quality(paper: pl.DataFr
     bright = {int(each[0]): trace.marker.opacity > 0.5 for trace in marks for each in trace.customdata}
     feasible = decide(paper, Constraints(sla_ms=600.0, min_quality=0.5)).feasible
     assert bright == {row: bool(feasible[row]) for row in bright}
-    assert {trace.marker.opacity for trace in marks} == {0.9, 0.25}
+    assert {trace.marker.opacity for trace in marks} == {0.9, 0.4}
     assert [trace.marker.opacity for trace in marks] == sorted(trace.marker.opacity for trace in marks)
     go.Figure(found.figure.to_dict())  # raises on anything that Plotly does not know
 
