@@ -221,7 +221,10 @@ def _named(field: str, value: float | str) -> str:
 
 
 def _amount(value: float | str) -> str:
-    return text.shorten(value) if isinstance(value, str) else f"{value:,.10g}"
+    if isinstance(value, str):
+        return text.shorten(value)
+    whole = float(value).is_integer() or value >= 1000
+    return f"{value:,.0f}" if whole else f"{value:.3g}"  # all digits stand in its field
 
 
 def moved(swings: Sequence[Swing], share: float) -> str:
