@@ -37,7 +37,7 @@ from core.views.words.advice import advice, first_step, found_again, objection
 from core.views.words.bills import rented_words
 from core.views.words.choice import decided_by, kind_of_search, meaning
 from core.views.words.facts import if_judged, record, soundness
-from core.views.words.judging import check_first
+from core.views.words.judging import check_first, pass_mark
 from core.views.words.late import slow
 from core.views.words.lead import nearest_rival
 from core.views.words.users import hurts
@@ -103,7 +103,7 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
     Returns:
         The result of `facts.record`, with verdict, doubt (what speaks against shipping), no_clear_winner
         (whether the heading names the chosen stack and that of `trade`), check_grades (what to do about
-        grades that nobody checked, or None), advice, objection
+        grades that nobody checked, or None), pass_mark (what shows that they hold), advice, objection
         (the advice, if it speaks against shipping and no offered stack says it), stay_or_switch
         (None if no stack is marked), collection, golden_set, prices, seed, resamples and revision.
     """
@@ -114,6 +114,7 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
         "doubt": standing.doubt(view) or None,
         "no_clear_winner": view.once(first_step).rather is not None,
         "check_grades": check_first(view) or None,
+        "pass_mark": pass_mark(view.quality.k) if check_first(view) else None,
         "advice": advice(view) or None,
         "objection": objection(view) or None,
         "stay_or_switch": moving.told(view),

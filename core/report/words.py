@@ -173,7 +173,7 @@ def _ground(data: Data) -> str:
     if not golden:
         return said
     check = data.get("check_grades")
-    return " ".join(filter(None, (said, graded(golden), check and f"{check}.")))
+    return " ".join(filter(None, (said, graded(golden), check and f"{check}.", data.get("pass_mark"))))
 
 
 def _share(value: float | None) -> str:

@@ -25,7 +25,7 @@ def test_machines_are_counted_by_their_hours_of_a_month(queries: float, machines
 @pytest.mark.slow
 def test_a_saving_of_machine_time_is_said_in_machines_where_the_traffic_is_given(shipped_store: Path):
     view = Workspace(Store.open(shipped_store), "docs-search").decide(sla_ms=500.0).view
-    assert rented_words(view) == ONE_MACHINE.format(most := float(f"{9.51e6:.2g}"))
+    assert rented_words(view) == ONE_MACHINE.format(most := 9.5e6)
     own = bill(view, view.table["run_id"][view.decision.chosen])
     assert machines_needed(own, most) == 1 < machines_needed(own, 1.1 * most)
     for queries, said in (

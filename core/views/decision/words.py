@@ -15,6 +15,7 @@ from core.analysis.workspace.view import View
 from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
 from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
+from core.decide.ties import CHEAPER
 from core.stats.intervals import CLUSTERS
 from core.stats.means import share_interval
 from core.views import text
@@ -272,8 +273,7 @@ def why(asked: View) -> str:
     best = _best_of(decision, quality, ahead=asked.sure.ahead)
     if kind := kind_of_search(table.row(decision.chosen, named=True)):
         best = f"{kind}. {best}"
-    if _level(asked) and not asked.sure.ahead:
-        best += " On new queries the runner-up is expected to do as well."
+    best = f"{best} {level_words(asked)}".strip()
     rather = asked.once(first_step).rather
     said = [took(table, decision) or (f"{rather.now} {rather.settles}".strip() if rather else best)]
     said += [dropped_words(asked.dropped), NOTHING if advice(asked) == NOTHING else ""]
@@ -284,6 +284,22 @@ def _level(asked: View) -> bool:
     """Return whether the runner-up is expected to be as good on new queries, in the digits shown."""
     one, other = asked.sure.expected, asked.sure.expected_next[0]
     return None not in (one, other) and text.score(one) == text.score(other)
+
+
+def level_words(asked: View) -> str:
+    """Say that the runner-up is expected to do as well, and whether either will do; "" if it isn't."""
+    decision, table = asked.decision, asked.table
+    if not _level(asked) or asked.sure.ahead or decision.chosen is None or decision.runner_up is None:
+        return ""
+    own, other = (table.row(row, named=True) for row in (decision.chosen, decision.runner_up))
+    known = None not in (own["cost"], other["cost"], own["latency_ms"], other["latency_ms"])
+    if (
+        known
+        and abs(own["latency_ms"] - other["latency_ms"]) <= decision.jitter_ms
+        and abs(own["cost"] - other["cost"]) <= CHEAPER * own["cost"]
+    ):
+        return "The runner-up, as fast and cheap, is expected to do as well: take either."
+    return "On new queries the runner-up is expected to do as well."
 
 
 def lead_words(asked: View) -> list[str]:

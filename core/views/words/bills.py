@@ -14,7 +14,7 @@ from core.views.words.advice import second_row
 
 RENTED = "Less machine time saves money only where fewer machines then run."
 """What a saving of machine time is worth."""
-ONE_MACHINE = "Up to {:,.0f} queries a month one machine serves either: nothing is saved."
+ONE_MACHINE = "Below {:,.0f} queries a month one busy machine serves either: nothing is saved."
 """The same where the alternative's time is known, but not the queries of a month."""
 
 
@@ -38,13 +38,19 @@ def rented_words(view: View) -> str:
         return RENTED
     if not queries:
         most = min(of_one_machine(own), of_one_machine(its))
-        return RENTED if math.isinf(most) else ONE_MACHINE.format(float(f"{most:.2g}"))
+        return RENTED if math.isinf(most) else ONE_MACHINE.format(_at_most(most))
     saved = machines_needed(own, queries) - machines_needed(its, queries)
     said = f"needs {-saved:,} more" if saved < 0 else f"saves {saved:,}"
     which = "the second" if second_row(view) is not None else "the first alternative"
     return (
         f"At {queries:,.0f} queries a month, {which} {said}{' machine' if abs(saved) == 1 else ' machines'}."
     )
+
+
+def _at_most(queries: float) -> float:
+    """Round down to two digits."""
+    digit = 10.0 ** (math.floor(math.log10(queries)) - 1)
+    return math.floor(queries / digit) * digit
 
 
 def rented(bill: pl.DataFrame) -> bool:

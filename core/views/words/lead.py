@@ -40,13 +40,13 @@ class Lead:
 
     @property
     def maybe(self) -> str:
-        """How many others may yet be better: ``7 of 11 others may be as good``."""
+        """How many others may yet be better: ``7 of 11 others are not proven worse``."""
         unsure = self.others - self.surely
         if not unsure:
             return "surely better than each other one"
         if self.others == 1:
-            return "the other one may be as good"
-        return f"{unsure:,} of {self.others:,} others may be as good"
+            return "the other one is not proven worse"
+        return f"{unsure:,} of {self.others:,} others {'is' if unsure == 1 else 'are'} not proven worse"
 
     @property
     def interval(self) -> str:

@@ -32,8 +32,8 @@ def test_of_two_stacks_what_holds_for_both_is_said_once():
 @pytest.mark.parametrize(
     ("surely", "others", "words"),
     [
-        (4, 11, "7 of 11 others may be as good"),
-        (0, 1, "the other one may be as good"),
+        (4, 11, "7 of 11 others are not proven worse"),
+        (0, 1, "the other one is not proven worse"),
         (2, 2, "surely better than each other one"),
     ],
 )
