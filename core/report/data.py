@@ -170,6 +170,7 @@ def record_data(
             "reason": said.reason,
             "warning": said.warning or None,
             "kind": kind_of_search(chosen) if chosen else "",
+            "either": decision_words.level_words(view),
         },
         **decision_data(view, verdict),
         "definition": definition(view.quality),

@@ -20,7 +20,7 @@ from core.axes import Spec
 from core.decide.axes import LIMITS
 from core.report.tables import STACKS, WORDS, Data, costs, counted, priced, said_in, waiting, written_as
 from core.views import text
-from core.views.decision.words import level_words, resampled
+from core.views.decision.words import resampled
 from core.views.words.advice import JUDGE
 from core.views.words.facts import SURE
 from core.views.words.near import gain_words, least_first, way_in
@@ -182,8 +182,8 @@ def _sure(data: Data, view: View) -> str:
     new = _new(data["chosen"], data.get("runner_up"), "of it, {} of the runner-up")
     if data["objection"]:
         return f"{sure}. {data['objection']}{new}"
-    if level := level_words(view):
-        return f"{sure}. {level}"
+    if data["answer"]["either"]:
+        return f"{sure}. {data['answer']['either']}"
     return f"{sure}; {first.what if first else 'nothing close by'} could change it.{new}"
 
 

@@ -186,7 +186,7 @@ def fake(**more: Any) -> dict[str, Any]:
     }  # fmt: skip
     row |= {name: more.pop(name) for name in row.keys() & more.keys()}
     return {
-        "answer": {"title": "Ship a", "kind": ""},
+        "answer": {"title": "Ship a", "kind": "", "either": ""},
         "asked": {"sla_ms": None, "budget_usd_per_1k": None},
         "question": {"on": "p50", "latency": "path"},
         "chosen": row,
