@@ -271,10 +271,11 @@ def why(asked: View) -> str:
     if lacks := lacking(table, decision):
         return lacks
     best = _best_of(decision, quality, ahead=asked.sure.ahead)
-    if kind := kind_of_search(table.row(decision.chosen, named=True)):
-        best = f"{kind}. {best}"
-    best = f"{best} {level_words(asked)}".strip()
-    rather = asked.once(first_step).rather
+    first = asked.once(first_step)
+    rather = first.rather
+    if not first.do:
+        kind = kind_of_search(table.row(decision.chosen, named=True))
+        best = " ".join(filter(None, (kind and f"{kind}.", best, level_words(asked))))
     said = [took(table, decision) or (f"{rather.now} {rather.settles}".strip() if rather else best)]
     said += [dropped_words(asked.dropped), NOTHING if advice(asked) == NOTHING else ""]
     return " ".join(filter(None, said))

@@ -107,7 +107,7 @@ def test_every_surface_says_what_to_judge_first(tmp_path: Path):
     assert do == f"Judge {2 * len(GRADES)} passages first"
     page = decided.page("decision")
     assert page.sentence.endswith(f"; {do[:1].lower()}{do[1:]}")
-    assert Way("golden", do.removesuffix(" first"), "judge") in page.blocks
+    assert Way("golden", do.removesuffix(" first"), "judge", first=True) in page.blocks
     assert (decided.data["advice"], decided.data["objection"]) == (said, said)
     files = decided.record(tmp_path / "r.json", tmp_path / "r.md")
     record = json.loads(files[0].read_text())
