@@ -103,7 +103,7 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
     Returns:
         The result of `facts.record`, with verdict, doubt (what speaks against shipping), no_clear_winner
         (whether the heading names the chosen stack and that of `trade`), check_grades (what to do about
-        grades that nobody checked, or None), pass_mark (what shows that they hold), advice, objection
+        grades that nobody checked, or None), pass_mark (what shows that they fail), advice, objection
         (the advice, if it speaks against shipping and no offered stack says it), stay_or_switch
         (None if no stack is marked), collection, golden_set, prices, seed, resamples and revision.
     """

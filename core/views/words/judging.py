@@ -73,10 +73,10 @@ def check_first(view: View) -> str:
 
 
 def pass_mark(k: int) -> str:
-    """Say how much checking the grades takes, and when they hold."""
+    """Say how much checking the grades takes, and when they fail; not failing proves little."""
     return (
         f"For two stacks that is at most {2 * QUESTIONS * k:,} passages. "
-        "The grades hold unless another stack is then surely better."
+        "The grades fail if another stack is then better, by the pair's 95 % interval."
     )
 
 
