@@ -17,7 +17,7 @@ from typing import Any
 from bench.import_speed import row
 from core.importers import Options, load
 from core.store import Store
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 
 SIZES = (4_000, 8_000, 16_000)
 SUBSETS, TASKS = 10, 100
@@ -46,7 +46,7 @@ def timed(offered: Path, folder: Path) -> tuple[float, float]:
 
     def work() -> None:
         known = frozenset(store.read().collections()["collection_id"])
-        land(store, load([offered], Options(known_collections=known)), "bench")
+        store_import(store, load([offered], Options(known_collections=known)), "bench")
 
     return seconds(work), seconds(work)
 

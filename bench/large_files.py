@@ -22,9 +22,9 @@ import resource, sys
 from pathlib import Path
 from core.importers import load
 from core.store import Store
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 made = load([sys.argv[1]])
-land(Store(Path(sys.argv[2])), made, "")
+store_import(Store(Path(sys.argv[2])), made, "")
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, made.taken["rankings"])
 """
 

@@ -33,7 +33,7 @@ from core.importers import Options
 from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, load_books
 from core.store import Snapshot, Store
-from core.work.imports.imports import land, read_into
+from core.work.imports.imports import read_into, store_import
 
 SMALLEST, ROWS = 2_000_000, 20_000_000
 QUERIES, DEPTH, OFFERED, JUDGED, CORPUS = 1_000, 1_000, 2_000, 150, 5_000_000
@@ -76,7 +76,9 @@ def bring_in(folder: Path, rows: int) -> Found:
         files = [*([] if first else [judged]), *runs[first : first + AT_A_TIME]]
         snapshot = store.read()
         known = frozenset(snapshot.collections()["collection_id"])
-        land(store, read_into(files, Options(collection_id=NAME, known_collections=known), snapshot), "")
+        store_import(
+            store, read_into(files, Options(collection_id=NAME, known_collections=known), snapshot), ""
+        )
     return _told(started)
 
 

@@ -147,7 +147,7 @@ class Results(Shown):
         """
         from core.api.frames import formats, offered  # noqa: PLC0415
         from core.importers.meaning import mapped  # noqa: PLC0415
-        from core.work.imports.imports import collection_of, knowing, land, read_into, report  # noqa: PLC0415
+        from core.work.imports.imports import collection_of, knowing, read_into, report, store_import  # noqa: PLC0415
 
         snapshot, said = self.store.read(), dict(more.get("formats", {}))
         names = [name, *(f"{name}_{place}" for place in range(2, len(things) + 1))]
@@ -168,7 +168,7 @@ class Results(Shown):
         )
         imported = read_into(given, options, snapshot, unmatched=unmatched, by=match)
         note = shown(", ".join(map(_called, given)), 200)
-        done = land(self.store, imported, note, choice=if_changed, unmatched=unmatched)
+        done = store_import(self.store, imported, note, choice=if_changed, unmatched=unmatched)
         rows = report(imported, "taken" if done.fresh else "known already")
         runs = tuple(run.run_id for run in done.made.runs)
         return Added(done.fresh, done.said, collection_of(done.made), runs, rows)

@@ -23,7 +23,7 @@ from core.cli.runs.paid import add_resume, execute
 from core.errors import InputError
 from core.prices import DEFAULT_BOOK, PriceBook
 from core.records import JsonMap
-from core.work.names import landing, words
+from core.work.names import stored, words
 from core.work.paid import line_rows
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def in_questions(
     finally:
         journal.close()
     if margins.height:
-        landing.store_results(store, asked_names.batch_of(scope, margins))
+        stored.store_results(store, asked_names.batch_of(scope, margins))
     rows = asked_names.side_by_side(renamed, margins)
     if form is Format.JSON:
         data = {

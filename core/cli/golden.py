@@ -111,7 +111,7 @@ def _work() -> Work[GoldenJob, GoldenPlan, Result]:
 
 
 def _built(context: Context, _: GoldenJob, result: Result, form: Format) -> None:
-    rows = context.store().read().golden_sets().filter(golden_set_id=result.landed)
+    rows = context.store().read().golden_sets().filter(golden_set_id=result.stored)
     emit(rows.select(_SHOWN), form)
 
 
@@ -245,7 +245,7 @@ def _judged_by(
     result = carried_out(context, work.folder, work.kept, partial(work.run, context.store(), job))
     complain(work.ended(result.status))
     leave_if_cancelled(result)
-    return str(result.landed)
+    return str(result.stored)
 
 
 def simulated(

@@ -34,7 +34,7 @@ from core.store import Snapshot
 from core.work.imports.background import ChangedError, Choice, as_sentence, offers
 from core.work.imports.imports import (
     REPORT,
-    Landed,
+    StoredImport,
     begins,
     came,
     collection_of,
@@ -42,9 +42,9 @@ from core.work.imports.imports import (
     elsewhere,
     format_table,
     knowing,
-    land,
     read_into,
     report,
+    store_import,
 )
 from core.work.imports.matching import Unmatched, UnmatchedError, matches, refused, suggested
 from core.work.imports.words import summary
@@ -268,8 +268,8 @@ def run(
             emit(pl.concat([report(imported, "would take", new, most=most), seen]), form)
             return
 
-        def write(choice: Choice | None) -> Landed:
-            return land(
+        def write(choice: Choice | None) -> StoredImport:
+            return store_import(
                 store, imported, note, waiting, choice=choice, unmatched=unmatched, on_step=progress.step
             )
 
@@ -302,7 +302,7 @@ def _elsewhere(snapshot: Snapshot, imported: Import) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=REPORT, orient="row")
 
 
-def _written(write: Callable[[Choice | None], Landed], wanted: IfChanged) -> Landed:
+def _written(write: Callable[[Choice | None], StoredImport], wanted: IfChanged) -> StoredImport:
     """Write, treating existing things with other content as the user wants."""
     try:
         return write(_DECIDED.get(wanted))

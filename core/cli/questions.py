@@ -165,7 +165,7 @@ def made(context: Context, job: QuestionsJob, result: Result, form: Format) -> N
     del context
     from core.work.questions.folder import EVALUATION, read  # noqa: PLC0415
 
-    folder = Path(result.landed)
+    folder = Path(result.stored)
     rows = asking.rows(read(folder))
     if form is Format.JSON:
         whole = {"folder": str(folder), "facts": result.status.facts, "questions": rows.to_dicts()}

@@ -179,7 +179,7 @@ def by_people(book: Book, judge: str, collection_id: str, said: pl.DataFrame) ->
     )
 
 
-def landed(
+def golden_set_of_judge(
     book: Book, queue: Queue, before: pl.DataFrame, gradings: pl.DataFrame, nuggets: pl.DataFrame
 ) -> Batch:
     """Make a judge's golden set: all their grades in the collection, from all queues.

@@ -16,7 +16,7 @@ from core.analysis.workspace.view import View
 from core.errors import InputError
 from core.importers.read.text import shown
 from core.store import Store
-from core.work.imports.imports import knowing, land, read_into
+from core.work.imports.imports import knowing, read_into, store_import
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Given:
     collections: frozenset[str] = frozenset()  # ids of those whose queries or passages were imported
     named: frozenset[str] = frozenset()  # names of runs and golden sets in the files
 
-    def landed(self, asked: View) -> bool:
+    def counts_in(self, asked: View) -> bool:
         """Return whether any of the results counts in a workspace: its judgements, its texts, or a run.
 
         A run that ranks no judged query scores 0 on all of them, which says nothing about it.
@@ -63,7 +63,7 @@ def given(
         of: The workspace that the record is of, which is judged.
 
     Raises:
-        InputError: If one of the two is missing, or like `core.work.imports.imports.land`.
+        InputError: If one of the two is missing, or like `core.work.imports.imports.store_import`.
     """
     if not paths and not into:
         return None
@@ -91,7 +91,7 @@ def given(
         )
     imported = read_into(paths, knowing(snapshot, collection_id=into), snapshot)
     note = shown(", ".join(path.name for path in paths), 200)
-    done = land(store, imported, note, on_wait, choice="replace")
+    done = store_import(store, imported, note, on_wait, choice="replace")
     texts = {"queries", "passages", "chunks"} & imported.frames.keys()
     return Given(
         into,

@@ -120,7 +120,7 @@ def elsewhere(was: Recorded, asked: View, given: Given | None) -> Iterator[Findi
 
 def _missed(was: Recorded, asked: View, given: Given) -> str | None:
     """Say which of the given results are not judged although they should be, or return None."""
-    if not given.landed(asked):
+    if not given.counts_in(asked):
         return f"nothing of the results counts in {asked.scope.collection_id}, which is judged"
     golden = asked.scope.golden_set_id
     if golden in given.named and golden not in given.golden_sets:

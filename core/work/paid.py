@@ -118,9 +118,9 @@ def now(known: Sequence[Status], doing: str, none: str) -> str:
     return f"{' and '.join(names)} {'are' if names[1:] else 'is'} {doing}" if names else none
 
 
-def progress(status: Status, landed: str = "") -> str:
+def progress(status: Status, stored: str = "") -> str:
     """Describe the progress: stage, passages or questions, stored results, time left, dollars so far."""
-    parts = [status.stage, status.so_far, landed]
+    parts = [status.stage, status.so_far, stored]
     if status.eta_s is not None:
         parts.append(f"about {duration(status.eta_s)} left")
     if status.usd or status.usd_limit is not None:

@@ -17,8 +17,8 @@ from core.prices import PriceBook
 from core.records import Batch
 from core.store import Store
 from core.work.readers.job import ReaderJob
-from core.work.readers.landing import read
 from core.work.readers.run import Left, ReaderSpec, run_job
+from core.work.readers.stored import read
 
 _READER = {
     "runs": ["BM25, K = 50"],
@@ -48,7 +48,7 @@ def answered(batches: Sequence[Batch], book: PriceBook) -> Batch:
         for name, reader in {"trial": _READER, "citing": {**_READER, **_CITING}}.items():
             spec = {"name": name, "collection": {"stored": demo_names.COLLECTION_ID}, "reader": reader}
             job, _ = read(store.read(), ReaderSpec.model_validate(spec), {"list": book}, to_run=True)
-            run_job(_plain(job), land=store_results, site=Site(work=Path(folder)))
+            run_job(_plain(job), store_results=store_results, site=Site(work=Path(folder)))
     return merged(made)
 
 

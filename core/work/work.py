@@ -84,7 +84,7 @@ class Work(Generic[J, P, R]):
     size_of: Callable[[P], str]  # Describes the amount of work
     costs: Callable[[P], str]  # Describes its cost; "" if `size_of` includes it
     button: Callable[[P], str]  # Label of the button that starts one
-    lands: bool = True  # Whether its results are in the store, in its collection
+    in_store: bool = True  # Whether its results are in the store, in its collection
     progress: Callable[[Status], str] = paid.progress  # Describes the progress of one
     ended: Callable[[Status], str]  # Describes how one ended
     table: Callable[[Sequence[tuple[str, Status]]], pl.DataFrame]  # A table of all of them, by name
@@ -152,8 +152,8 @@ class Work(Generic[J, P, R]):
             return True
         if any((store.parent / name).is_dir() for name in status.stores):
             return False
-        landed = status.collection_id if status.runs_done and self.lands else ""
-        return not landed or landed in _held(store, Store(store).revision())
+        stored = status.collection_id if status.runs_done and self.in_store else ""
+        return not stored or stored in _held(store, Store(store).revision())
 
 
 @lru_cache(16)

@@ -105,7 +105,7 @@ def test_from_documents_alone_to_a_decision(folder: Path, empty_server: Server, 
     newcomer.press("Run 27 stacks")
     decision = page.get_by_role("button", name="See the decision")
     expect(decision).to_be_visible(timeout=120_000)
-    expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=120_000)  # all have landed
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=120_000)  # all are stored
     newcomer.click(decision)
     heading = page.locator("[data-testid=stMain] h1").first
     expect(heading).to_contain_text(re.compile("Ship |Best so far: |No clear winner: "), timeout=60_000)

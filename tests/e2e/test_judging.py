@@ -84,11 +84,11 @@ def test_five_people_at_once(own_server: Server, own_store: Path, visit: Callabl
         acts = Counter(act.split()[0] for _, act, _ in book.strokes(queue.queue_id))
         assert acts == {"grade": EACH}, "each key once"
         golden = snapshot.golden_sets("python-docs").filter(judge=name)["golden_set_id"].item()
-        landed = {
+        stored = {
             row[:2]: row[2]
             for row in snapshot.judgements(golden).select("query_id", "passage_id", "grade").rows()
         }
-        assert landed == {(each.query_id, each.passage_id): each.grade for each in items}
+        assert stored == {(each.query_id, each.passage_id): each.grade for each in items}
         assert set(snapshot.gradings(golden)["judge"]) == {name}
 
 

@@ -65,14 +65,14 @@ def test_facts_land_with_the_grades_of_their_passages(tmp_path: Path):
     )  # fmt: skip
     book.grade("Anne-1", 0, 5, 1.0)
     book.grade("Anne-1", 1, 3, 1.0)
-    own = judging.land(store, book, queue).golden_set_id
+    own = judging.store_judged(store, book, queue).golden_set_id
     rows = store.read().nuggets(own)
     assert set(rows.select("text", "passage_id").rows()) == {
         ("one", "p1"), ("one", "p2"), *((line, "p1") for line in hostile)
     }  # fmt: skip
     assert judging.known_facts(store.read(), queue) == by_query(rows)
-    both = judging.land(store, book, queue, onto="gold").golden_set_id
+    both = judging.store_judged(store, book, queue, onto="gold").golden_set_id
     assert store.read().nuggets(both).select(*PAIR, "text").equals(rows.select(*PAIR, "text"))
     book.write_facts("Anne-1", 0, [])
-    judging.land(store, book, queue)
+    judging.store_judged(store, book, queue)
     assert store.read().nuggets(own).select("text", "passage_id").rows() == [("one", "p2")]

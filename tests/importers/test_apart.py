@@ -9,7 +9,7 @@ import pytest
 from core.analysis.workspace.choices import workspaces
 from core.importers import Options, load
 from core.store import Store
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests.importers.helpers import read, refusal, rows, up, zipped
 
 
@@ -67,12 +67,12 @@ def test_each_run_goes_to_the_collection_that_judges_it(files, given):
 @pytest.mark.slow
 def test_they_come_into_a_store_apart_and_once(tmp_path):
     store, files = Store.open(tmp_path / "store"), [up("both.zip", zipped(CASES["numbers in both"]))]
-    assert land(store, load(files), "files").fresh
+    assert store_import(store, load(files), "files").fresh
     assert {name: len(sets) for name, sets in workspaces(store.read()).items()} == {
         "qrels.a": 1, "qrels.b": 1
     }  # fmt: skip
     known = frozenset(store.read().collections()["collection_id"])
-    assert not land(store, load(files, Options(known_collections=known)), "files").fresh
+    assert not store_import(store, load(files, Options(known_collections=known)), "files").fresh
 
 
 EARLY, LATE = _judged(1, queries=range(1, 16)), _judged(5, queries=range(16, 31))

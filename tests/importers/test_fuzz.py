@@ -12,7 +12,7 @@ from core.errors import ClqError
 from core.importers import FORMATS, Options, load
 from core.records import Batch
 from core.store import Store
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests.importers.fuzzing import CASES, OPTIONS, REAL, chance, mutated, offered, tried
 from tests.importers.helpers import SHARED, needs, refusal, up, zipped
 from tests.importers.odd_files import odd_file
@@ -96,7 +96,7 @@ def test_what_is_taken_of_damaged_files_is_written_whole_or_not_at_all(tmp_path)
             continue
         store = Store.open(tmp_path / str(number))
         try:
-            fresh = land(store, made, name).fresh
+            fresh = store_import(store, made, name).fresh
         except ClqError:
             assert store.revision() == 0
             assert not list((store.path / "parts").iterdir())

@@ -74,7 +74,7 @@ def test_nothing_is_done_for_who_may_not(store: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv(SETTING, "none")
     cache.store.clear()
     monkeypatch.setattr("streamlit.button", _pressed)
-    for module, name in ((imports, "land"), (background, "begin"), (data, "delete")):
+    for module, name in ((imports, "store_import"), (background, "begin"), (data, "delete")):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("done"))
     monkeypatch.setattr(judges, "write_merged", lambda *_: pytest.fail("done"))
     if action in ("delete", "restore", "merge"):

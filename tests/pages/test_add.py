@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.importers import TEMPLATES, Options, Upload, load
 from core.store import Store
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests.importers.formats import test_mteb
 from tests.importers.helpers import zipped
 from tests.pages.conftest import OpenPage
@@ -207,7 +207,7 @@ FOREIGN = RUN.replace(b" p", b" doc-")
 def held(store: Path) -> None:
     """A store with one collection, whose ids are 1, 2, 3 and q1, q2."""
     uploads = [Upload("corpus.jsonl", CORPUS), Upload("queries.jsonl", QUESTIONS)]
-    land(Store.open(store), load(uploads, Options(collection_id="c")), "")
+    store_import(Store.open(store), load(uploads, Options(collection_id="c")), "")
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from core.importers import Options, Upload, load
 from core.store import Store
 from core.ui.settings import ALL
 from core.views.queries.words import MEANS
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import (
     answer,
@@ -278,7 +278,7 @@ SCORES = "stack,query_id,nDCG@10,latency_ms\n" + "".join(
 @pytest.fixture
 def reported(tmp_path: Path) -> Path:
     store = Store.open(tmp_path / "store")
-    land(store, load([Upload("scores.csv", SCORES.encode())], Options()), "scores.csv")
+    store_import(store, load([Upload("scores.csv", SCORES.encode())], Options()), "scores.csv")
     return tmp_path / "store"
 
 

@@ -11,7 +11,7 @@ from core.pipeline.sweep import load_as
 from core.store import Store
 from core.views.diagnostics import names
 from core.views.text import plain
-from core.work.names import landing
+from core.work.names import stored
 from core.work.names.job import NamesSpec
 from core.work.work import Work
 from tests.pages.conftest import OpenPage
@@ -26,8 +26,8 @@ def test_figures_are_shown_by_language(open_page: OpenPage, demo_store: Path, tm
     own = tmp_path / f"{HOSTILE[0].replace('/', '_')}.csv"
     own.write_text("entity,topic,title\n" + "".join(f"{e},{t},{e}{t}\n" for e in "abcd" for t in "xy"))
     store = Store.open(demo_store)
-    landing.store_results(store, made(5))
-    landing.store_results(store, made(6, entities=str(own)))
+    stored.store_results(store, made(5))
+    stored.store_results(store, made(6, entities=str(own)))
     rows = names.both(names.figures(store.read())[0])
     app = open_page(demo_store, "diagnostics")
     assert_sound(app, "Diagnostics")

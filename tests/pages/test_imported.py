@@ -9,7 +9,7 @@ import pytest
 from core.errors import ClqError
 from core.importers import Import
 from core.store import Store
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests.importers.absent import imported, shape, without_each
 from tests.importers.samples import SAMPLES
 from tests.pages.conftest import OpenPage
@@ -44,7 +44,7 @@ def _open_every_page(
     if not made.collections:  # grades of what the store has already
         Lab().ask({"q1": "words"}).hold({"p1": "words"}).write(path)
     try:
-        land(Store.open(path), made, "files")
+        store_import(Store.open(path), made, "files")
     except ClqError:  # it names what no file brings
         return
     for page in pages:
@@ -76,7 +76,7 @@ def test_answers_by_nobody_named_open_every_page(
 def test_grades_of_answers_over_pools_are_predicted(open_page: OpenPage, tmp_path: Path):
     made = imported("graded.jsonl", "retrieval-response", _retrieval_response())
     assert made is not None
-    land(Store.open(tmp_path / "store"), made, "files")
+    store_import(Store.open(tmp_path / "store"), made, "files")
     assert "n = 32" in answer(open_page(tmp_path / "store", "measures/predicting answers"))
 
 

@@ -192,7 +192,7 @@ def test_two_judges_are_settled(open_page: OpenPage, store: Path):
     assert "ben: grade 5" in everything(app).replace("*", "")
     key(app, "grade3")
     app.text_input(key="settled_name").set_value("both settled").run()
-    key(app, "land_settled")
+    key(app, "store_settled")
     assert_sound(app, "Golden sets")
     golden = Store.open(store).read().golden_sets().filter(golden_set_id="both settled")
     assert golden["judgements"].item() == 12
@@ -322,7 +322,7 @@ def test_answers_are_graded_blind_and_written(open_page: OpenPage, store: Path):
     for told in ("hidden", "f1", "0.3", "top_k"):
         assert told not in everything(app), "the judge is blind"
     key(app, "grade4")
-    key(app, "land_answers")
+    key(app, "store_answers")
     assert_sound(app, "Golden sets")
     assert "1 score of Anne (correctness, scale 1-5)" in everything(app)
     rows = Store.open(store).read().answer_scores(["hidden stack"]).filter(judge="Anne")

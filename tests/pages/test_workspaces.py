@@ -8,7 +8,7 @@ import pytest
 
 from core.importers import Offered, Options, load
 from core.store import Store
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests import stores
 from tests.importers.helpers import TREC_EVAL, needs, up
 from tests.pages.conftest import OpenPage
@@ -55,7 +55,7 @@ def _empty_golden_set(path: Path) -> None:
 
 def _imported(path: Path, *files: Offered) -> None:
     """As the Import page and the command bring files in: nothing states an axis of a stack."""
-    land(Store.open(path), load(files, Options(collection_id="trec")), "files")
+    store_import(Store.open(path), load(files, Options(collection_id="trec")), "files")
 
 
 def _many_runs(path: Path) -> None:

@@ -23,7 +23,7 @@ from core.files import read_json
 from core.jobs import State, Status, Tracker
 from core.prices import PriceBook
 from core.records import Batch
-from core.work.names import landing
+from core.work.names import stored
 from core.work.sweep.words import search_rows, search_words
 
 OnOption = Annotated[
@@ -183,7 +183,7 @@ def demo(
     with context.write("demo", summary) as writer:
         for batch in batches:
             writer.add(batch)
-        landing.add(writer, context.store().read(), names)
+        stored.add(writer, context.store().read(), names)
         writer.mark(runs_today)
     tracker.close(State.FINISHED, summary)
     complain(f"{summary}, in the store {context.store().path}")

@@ -45,11 +45,11 @@ class Outbox:
     def __init__(
         self,
         sink: Sink,
-        landed: Callable[[int], None] = lambda _: None,
+        on_stored: Callable[[int], None] = lambda _: None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._sink, self._landed, self._clock = sink, landed, clock
+        self._sink, self._on_stored, self._clock = sink, on_stored, clock
         self._waiting: list[Batch] = []
         self._sent = clock()
         self.runs: list[Run] = []
@@ -69,7 +69,7 @@ class Outbox:
         self._waiting.clear()
         self._sent = self._clock()
         self.runs += batch.runs
-        self._landed(len(batch.runs))
+        self._on_stored(len(batch.runs))
 
 
 def merged(batches: Sequence[Batch]) -> Batch:

@@ -63,7 +63,7 @@ class Result:
 
     folder: Folder  # The work folder
     status: Status  # How far it came, and why it ended
-    landed: str = ""  # Its result in the store; empty if it was stopped before
+    stored: str = ""  # Its result in the store; empty if it was stopped before
     spent: tuple[Spent, ...] = ()  # Its payments, resumed sessions included
 
 
@@ -107,14 +107,14 @@ def work_through(order: Order, do: Callable[[Session], str], site: Site) -> Resu
         ClqError: If a provider fails; answers are kept, and a rerun resumes.
     """
     with begun(order, site) as session:
-        landed = ""
+        stored = ""
         with stoppable(session.watch):
-            landed = do(session)
-        state = State.FINISHED if landed else State.CANCELLED
-        session.log.write("end", state=state, usd=session.budget.usd, landed=landed)
-        status = session.tracker.close(state, runs_done=int(bool(landed)))
+            stored = do(session)
+        state = State.FINISHED if stored else State.CANCELLED
+        session.log.write("end", state=state, usd=session.budget.usd, stored=stored)
+        status = session.tracker.close(state, runs_done=int(bool(stored)))
         return Result(
-            folder=session.folder, status=status, landed=landed, spent=tuple(session.receipts.spent())
+            folder=session.folder, status=status, stored=stored, spent=tuple(session.receipts.spent())
         )
 
 

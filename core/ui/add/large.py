@@ -62,7 +62,7 @@ def write(imported: Import, names: Sequence[str], unmatched: Unmatched, choice: 
     """Write an import, and show the outcome in the next script run."""
     access.require()
     with st.spinner("Writing…", show_time=True):
-        done = imports.land(
+        done = imports.store_import(
             cache.store(), imported, ", ".join(names)[:200], choice=choice, unmatched=unmatched
         )
     finished(

@@ -20,7 +20,7 @@ from core.views.golden import refined
 from core.views.pages import SECTION
 from core.views.text import plain
 from core.work import paid
-from core.work.golden import form, landing, words
+from core.work.golden import form, stored, words
 from core.work.golden.form import GoldenForm
 from core.work.golden.job import GoldenJob
 from core.work.golden.kind import GOLDEN
@@ -82,7 +82,7 @@ def _refined(view: View, begun: Sequence[StartedWork]) -> None:
     """Draw whether refining is worth it, and how the latest refining build ordered each question's best."""
     here = [one for one in begun if one.status.collection_id == view.scope.collection_id]
     names = (str(one.status.facts.get("golden_set_id") or "") for one in here)
-    ways = next((rows for name in names if (rows := landing.ways(view.snapshot, name)).height), None)
+    ways = next((rows for name in names if (rows := stored.ways(view.snapshot, name)).height), None)
     if ways is not None:
         with st.expander("Whether it pays to put the best in order"):
             st.caption(plain(words.pays(ways)))

@@ -18,7 +18,7 @@ from core.golden.by_hand import BETWEEN, SAMPLINGS, Sampling
 from core.ui import access, show
 from core.ui.pages import way
 from core.ui.pick import still_offered, still_offered_all
-from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, land, one_by_one
+from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, one_by_one, store_judged
 from core.ui.sections.questions import sets_made
 from core.ui.view import current_frame
 from core.views.golden import judging
@@ -86,13 +86,21 @@ def is_theirs(queue: Queue) -> bool:
 
 
 def take_away(view: View, queue: Queue) -> None:
-    """Draw the actions on a queue other than judging: land it, or download it as a sheet."""
+    """Draw the actions on a queue other than judging: write it, or download it as a sheet."""
     if queue.mode == "answers":
-        st.button("Write my grades", key="land", icon=":material/save:", on_click=land, args=(queue,))
+        st.button(
+            "Write my grades", key="store", icon=":material/save:", on_click=store_judged, args=(queue,)
+        )
         st.caption(judging.WRITE_ANSWERS)
     if queue.mode == "grade":
         if queue.judge:
-            st.button("Write my golden set", key="land", icon=":material/save:", on_click=land, args=(queue,))
+            st.button(
+                "Write my golden set",
+                key="store",
+                icon=":material/save:",
+                on_click=store_judged,
+                args=(queue,),
+            )
 
         def written(form: Callable[[pl.DataFrame], bytes]) -> bytes:
             return form(sheet(queue, book().items(queue.queue_id), cards(view.snapshot, queue)))

@@ -155,7 +155,7 @@ def count_them(data: Snapshot, queue: Queue, base: str) -> None:
 def counted(queue: Queue) -> None:
     """Rewrite the golden set, if already written, after the judge's choice has changed (a callback)."""
     if judging.written_by(cache.snapshot(None), queue):
-        land(queue)
+        store_judged(queue)
 
 
 def onto(data: Snapshot, queue: Queue) -> str:
@@ -202,7 +202,7 @@ def grades(queue: Queue, item: Item, stored: Mapping[str, Sequence[str]] | None)
         with st.container(horizontal=True, key="further", gap="small"):
             further(queue, [item.place])
             if queue.mode == "grade" and item.place:
-                st.button("Use these grades", key=f"use_{tag}", on_click=land, args=(queue,))
+                st.button("Use these grades", key=f"use_{tag}", on_click=store_judged, args=(queue,))
             with st.container(key="noting"):
                 field = f"noted_{tag}"
                 st.text_input(
@@ -331,9 +331,13 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
             st.rerun()  # otherwise only the card is redrawn, and the section stays
     if queue.mode == "settle":
         into = st.text_input("Name of the new golden set", f"{queue.base}-settled", key="settled_name")
-        st.button("Write it", key="land_settled", type="primary", on_click=land, args=(queue, into or ""))
+        st.button(
+            "Write it", key="store_settled", type="primary", on_click=store_judged, args=(queue, into or "")
+        )
     if queue.mode == "answers":
-        st.button("Write my grades", key="land_answers", type="primary", on_click=land, args=(queue,))
+        st.button(
+            "Write my grades", key="store_answers", type="primary", on_click=store_judged, args=(queue,)
+        )
         st.caption(judging.WRITE_ANSWERS)
     if queue.mode == "order":
         agreement = compared(data, queue, items)
@@ -353,7 +357,7 @@ def press(queue: Queue, place: int | None, change: Change) -> None:
         return
     items = book().items(queue.queue_id) if queue.mode == "grade" else ()
     if items and all(item.at is not None for item in items) and any(item.grade for item in items):
-        land(queue)
+        store_judged(queue)
 
 
 def note(queue: Queue, place: int, field: str) -> None:
@@ -367,13 +371,13 @@ def _kept(change: Change, spent: float | None) -> str:
     return ""  # the next card says it
 
 
-def land(queue: Queue, into: str = "") -> None:
+def store_judged(queue: Queue, into: str = "") -> None:
     """Write the golden set of a judge, their scores of answers, or a settled set of two (a callback)."""
 
     def write() -> str:
         if queue.mode == "answers":
-            return judging.scored(queue.judge, judging.land_answers(cache.store(), book(), queue))
-        golden = judging.land(cache.store(), book(), queue, into, onto(cache.snapshot(None), queue))
+            return judging.scored(queue.judge, judging.store_answers(cache.store(), book(), queue))
+        golden = judging.store_judged(cache.store(), book(), queue, into, onto(cache.snapshot(None), queue))
         st.session_state[_WRITTEN] = (queue.queue_id, golden.golden_set_id)
         return judging.written(golden)
 

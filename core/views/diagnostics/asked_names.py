@@ -24,7 +24,7 @@ from core.stats.correlation import correlate
 from core.store import Snapshot
 from core.tables import frame, schema
 from core.views import text, theme
-from core.work.names.landing import diagnosed
+from core.work.names.stored import diagnosed
 
 if TYPE_CHECKING:
     from core.providers.embed import Embedder

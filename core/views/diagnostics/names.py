@@ -24,7 +24,7 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import theme
 from core.views.text import escape, sample, score, signed
-from core.work.names.landing import diagnosed
+from core.work.names.stored import diagnosed
 
 _PAPER = PUBLISHED / "clq_diagnostics.csv"
 _MEASURED = r"^Measured( here)?"  # Like `MEASURED`; stores of release 0.2 also say where

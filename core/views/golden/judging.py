@@ -27,8 +27,8 @@ from core.golden.by_hand import (
     arranged,
     draw,
     fives,
+    golden_set_of_judge,
     keys,
-    landed,
     named,
     refuse_taken,
     scores,
@@ -376,7 +376,7 @@ def written_by(snapshot: Snapshot, queue: Queue, onto: str = "") -> str:
     return name if name in known["golden_set_id"] else ""
 
 
-def land(store: Store, book: Book, queue: Queue, into: str = "", onto: str = "") -> GoldenSet:
+def store_judged(store: Store, book: Book, queue: Queue, into: str = "", onto: str = "") -> GoldenSet:
     """Write a judge's golden set, or two judges' settled one, in one transaction.
 
     Args:
@@ -403,7 +403,7 @@ def land(store: Store, book: Book, queue: Queue, into: str = "", onto: str = "")
         before = [pl.DataFrame(schema=TABLES[table]) for table in tables]
         if name in set(known["golden_set_id"]):
             before = [snapshot.judgements(name), snapshot.gradings(name), snapshot.nuggets(name)]
-        batch = landed(book, queue, *before)
+        batch = golden_set_of_judge(book, queue, *before)
     batches = [batch, *([_added(snapshot, onto, batch)] if onto else [])]
     golden = batches[-1].golden_sets[0]
     with store.write("judge", f"{golden.golden_set_id}: {golden.notes}"[:500]) as writer:
@@ -437,7 +437,7 @@ def facts_of(book: Book, queue: Queue, item: Item, stored: Sequence[str]) -> tup
     return list(dict.fromkeys((*stored, *own))), said.get((item.query_id, item.passage_id), [])
 
 
-def land_answers(store: Store, book: Book, queue: Queue) -> int:
+def store_answers(store: Store, book: Book, queue: Queue) -> int:
     """Write a judge's scores of a queue's answers in one transaction; existing scores are kept.
 
     Returns:

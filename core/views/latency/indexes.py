@@ -15,7 +15,7 @@ from core.records import JsonMap
 from core.store import Snapshot
 from core.views import columns as cols
 from core.views import text, theme
-from core.work.names.landing import diagnosed
+from core.work.names.stored import diagnosed
 
 RECALL, QPS = "recall", "queries_per_second"
 LATENCIES = ("p50_ms", "p95_ms", "p99_ms")

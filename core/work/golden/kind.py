@@ -12,10 +12,10 @@ from core.store import Store
 from core.work import paid
 from core.work.golden import words
 from core.work.golden.job import GoldenJob, read
-from core.work.golden.landing import store_results
 from core.work.golden.plan import GoldenPlan, candidates, plan
 from core.work.golden.run import run_job
 from core.work.golden.spec import GoldenSpec
+from core.work.golden.stored import store_results
 from core.work.work import Work
 
 
@@ -28,7 +28,7 @@ def _build(store: Store, job: GoldenJob, site: Site) -> Result:
         with store.write("golden set", f"{job.spec.name}: what is judged", on_wait=site.on_wait) as writer:
             writer.add(batch)
 
-    return run_job(job, sink=sink, land=partial(store_results, store), site=site)
+    return run_job(job, sink=sink, store_results=partial(store_results, store), site=site)
 
 
 GOLDEN: Work[GoldenJob, GoldenPlan, Result] = Work(

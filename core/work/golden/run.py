@@ -45,7 +45,7 @@ from core.work.golden.stages import (
     pruned,
 )
 
-Land = Callable[[Batch], str]
+StoreResults = Callable[[Batch], str]
 """Stores a finished golden set and returns its id in the store: the next version if it is new."""
 REFINED = "refined"  # Folder of the checkpoints within a build's folder
 ORDERS = {name: dtype for name, dtype in TABLES["orders"].items() if name != "golden_set_id"}
@@ -54,7 +54,9 @@ _BATCHES, _REPEATS = 12, 3
 _EVERY = 10  # Turns between two checkpoints; answers are also in the journal, so that none is paid for twice
 
 
-def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: Site) -> Result:
+def run_job(
+    job: GoldenJob, *, sink: Callable[[Batch], None], store_results: StoreResults, site: Site
+) -> Result:
     """Build a golden set, or resume it; result and errors as in `session.work_through`.
 
     Args:
@@ -79,9 +81,9 @@ def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: 
 
     def build(session: Session) -> str:
         sink(job.setup)
-        landed = land(_built(job, site.artifacts, session))
-        session.tracker.tell(facts={**session.tracker.status.facts, "golden_set_id": landed})
-        return landed
+        stored = store_results(_built(job, site.artifacts, session))
+        session.tracker.tell(facts={**session.tracker.status.facts, "golden_set_id": stored})
+        return stored
 
     return work_through(order, build, site)
 

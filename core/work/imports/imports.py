@@ -281,7 +281,7 @@ def own_name(imported: Import, snapshot: Snapshot) -> str:
 
 
 @dataclass(frozen=True)
-class Landed:
+class StoredImport:
     """An import as it was written."""
 
     fresh: bool  # whether anything was new
@@ -290,7 +290,7 @@ class Landed:
     revision: int  # the store's, with it
 
 
-def land(
+def store_import(
     store: Store,
     imported: Import,
     note: str,
@@ -299,7 +299,7 @@ def land(
     choice: Choice | None = None,
     unmatched: Unmatched = "refuse",
     on_step: Callable[[str], None] = lambda _: None,
-) -> Landed:
+) -> StoredImport:
     """Write an import in one transaction.
 
     Args:
@@ -331,11 +331,11 @@ def land(
     after = store.revision()
     if after == before:
         known = "Everything in these files is in the store already; nothing was written."
-        return Landed(fresh=False, said=known, made=settled.made, revision=after)
+        return StoredImport(fresh=False, said=known, made=settled.made, revision=after)
     words = ", ".join(worded(what, rows) for what, rows in imported.taken.items())
     said = f"Added as revision {after}: {words}.{graded}{_done(settled, choice)}"
     said += begins(snapshot, settled.made)
-    return Landed(fresh=True, said=said, made=settled.made, revision=after)
+    return StoredImport(fresh=True, said=said, made=settled.made, revision=after)
 
 
 def begins(snapshot: Snapshot, imported: Import) -> str:

@@ -209,11 +209,11 @@ def plan(job: NamesJob) -> NamesPlan:
     return NamesPlan(lines=tuple(lines), limit=job.spec.budget_usd, texts=len(queries) + len(candidates))
 
 
-def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Result:
+def run_job(job: NamesJob, *, store_results: Callable[[Batch], None], site: Site) -> Result:
     """Run a diagnosis, or resume it; result and errors as in `session.work_through`.
 
     Args:
-        land: Receives the figures, one batch with a collection for each embedder, dimension and language.
+        store_results: Gets the figures, one batch; a collection for each embedder, dimension and language.
     """
     order = Order(
         work_id=job.job_id,
@@ -233,7 +233,7 @@ def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Resu
 
     def do(session: Session) -> str:
         batch = batch_of(job, measured(job, session))
-        land(batch)
+        store_results(batch)
         return ", ".join(collection.collection_id for collection in batch.collections)
 
     return work_through(order, do, site)

@@ -11,7 +11,7 @@ from core.prices import PriceBook
 from core.store import Snapshot, Store
 from core.work.names import words
 from core.work.names.job import NamesJob, NamesPlan, NamesSpec, plan, read_job, run_job
-from core.work.names.landing import store_results
+from core.work.names.stored import store_results
 from core.work.work import Work
 
 
@@ -23,7 +23,7 @@ def _read(
 
 
 def _diagnose(store: Store, job: NamesJob, site: Site) -> Result:
-    return run_job(job, land=partial(store_results, store), site=site)
+    return run_job(job, store_results=partial(store_results, store), site=site)
 
 
 NAMES: Work[NamesJob, NamesPlan, Result] = Work(

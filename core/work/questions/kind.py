@@ -39,7 +39,7 @@ QUESTIONS: Work[QuestionsJob, QuestionsPlan, Result] = Work(
     begins=("golden", "questions", "--yes", "--spec"),
     resumes=("golden", "questions-resume"),
     model=QuestionsSpec,
-    lands=False,
+    in_store=False,
     read=_read,
     plan=lambda job, problems: plan(job, problems=problems),
     run=_ask,

@@ -9,14 +9,14 @@ from core.store import Store
 from core.work import paid
 from core.work.readers import words
 from core.work.readers.job import ReaderJob
-from core.work.readers.landing import read, store_results
 from core.work.readers.plan import ReaderPlan, plan
 from core.work.readers.run import ReaderSpec, run_job
+from core.work.readers.stored import read, store_results
 from core.work.work import Work
 
 
 def _answer(store: Store, job: ReaderJob, site: Site) -> Result:
-    return run_job(job, land=partial(store_results, store), site=site)
+    return run_job(job, store_results=partial(store_results, store), site=site)
 
 
 READERS: Work[ReaderJob, ReaderPlan, Result] = Work(

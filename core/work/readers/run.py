@@ -50,11 +50,11 @@ class Left(NamedTuple):
     scores: int = 0
 
 
-def run_job(job: ReaderJob, *, land: Callable[[Batch], Left], site: Site) -> Result:
+def run_job(job: ReaderJob, *, store_results: Callable[[Batch], Left], site: Site) -> Result:
     """Have readers answer, or resume it; result and errors as in `session.work_through`.
 
     Args:
-        land: Adds answers and scores to the runs' existing ones; returns what was left out.
+        store_results: Adds answers and scores to the runs' existing ones; returns what was left out.
     """
     require_material(job)
     order = Order(
@@ -68,10 +68,10 @@ def run_job(job: ReaderJob, *, land: Callable[[Batch], Left], site: Site) -> Res
         budget_usd=job.budget_usd,
         billed=job.billed(),
     )
-    return work_through(order, partial(answer, job, land), site)
+    return work_through(order, partial(answer, job, store_results), site)
 
 
-def answer(job: ReaderJob, land: Callable[[Batch], Left], session: Session) -> str:
+def answer(job: ReaderJob, store_results: Callable[[Batch], Left], session: Session) -> str:
     """Answer and score in a session; complete parts are handed over even if it is stopped.
 
     Returns:
@@ -88,10 +88,10 @@ def answer(job: ReaderJob, land: Callable[[Batch], Left], session: Session) -> s
         answering.read()
         answering.judge()
     except (BudgetError, ProviderError, Stopped):
-        land(batch_of(job, answering))
+        store_results(batch_of(job, answering))
         raise
     batch = batch_of(job, answering)
-    left = land(batch)
+    left = store_results(batch)
     answers = batch.frames["answers"].lazy().collect().height - left.answers
     facts = {"answers": answers, "other_answers": left.answers, "other_scores": left.scores}
     session.tracker.tell(facts={**session.tracker.status.facts, **facts})

@@ -26,7 +26,7 @@ from core.records import Batch, now
 from core.store import Snapshot, Store
 from core.work.imports.anchored import with_chunks_graded
 from core.work.incumbent import mark_named
-from core.work.readers import landing as answers
+from core.work.readers import stored as answers
 from core.work.readers.plan import with_readers
 from core.work.sweep import words
 from core.work.sweep.near import near

@@ -155,7 +155,7 @@ def headline(known: Sequence[Status]) -> str:
     return f"{paid.now(known, 'running', f'{evaluations} run here')}."
 
 
-def landed(status: Status) -> str:
+def stored(status: Status) -> str:
     """State how many of its stacks are stored."""
     done = f"{status.runs_done:,} of {count(status.runs_total, 'stack')} in the store"
     return done if status.runs_total else ""
@@ -163,13 +163,13 @@ def landed(status: Status) -> str:
 
 def progress(status: Status) -> str:
     """Describe the progress: stage, stored stacks, time left, dollars so far."""
-    return paid.progress(status, landed(status))
+    return paid.progress(status, stored(status))
 
 
 def ended(status: Status) -> str:
     """Describe how an evaluation ended, in a sentence, plus the possible cost of a lost answer."""
     answers = status.facts.get("answers")
-    done = f"{landed(status)}, {answers:,} answers" if answers else landed(status)
+    done = f"{stored(status)}, {answers:,} answers" if answers else stored(status)
     lost = [f"Lost answers may have cost up to {usd(status.usd_lost)} more."] if status.usd_lost else []
     return paid.closing(status, done, lost)
 

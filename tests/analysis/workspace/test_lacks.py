@@ -15,7 +15,7 @@ from core.cli.app import app
 from core.importers import Options, Upload, load
 from core.store import Store
 from core.views.words.near import scores_missing
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests.views.made import BOOK
 
 BASES = {"a": 0.40, "b": 0.80, "c": 0.50}
@@ -92,7 +92,7 @@ Files = Mapping[str, str]
 
 def on_page(files: Files, folder: Path, measure: str | None = None) -> View:
     store = Store.open(folder / "store")
-    land(store, load([Upload(name, data.encode()) for name, data in files.items()], Options()), "x")
+    store_import(store, load([Upload(name, data.encode()) for name, data in files.items()], Options()), "x")
     return resolve(Question(measure=measure), store.read(), BOOK)
 
 

@@ -19,7 +19,7 @@ from core.cli.app import app
 from core.importers import Options, Upload, load
 from core.store import Store
 from core.views.decision.words import answer
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests.stores import Lab
 from tests.views.made import BOOK
 
@@ -33,7 +33,7 @@ MIXED = "stack,nDCG@10,latency_p50_ms,latency_mean_ms\na,0.7,20,25\nb,0.8,,24\nc
 
 def brought(folder: Path, data: str) -> Store:
     store = Store.open(folder / "store")
-    land(store, load([Upload("x.csv", data.encode())], Options()), "x")
+    store_import(store, load([Upload("x.csv", data.encode())], Options()), "x")
     return store
 
 

@@ -20,7 +20,7 @@ from core.importers import Options, Upload, load
 from core.stats.means import mean_interval
 from core.stats.significance import Setup
 from core.store import Snapshot, Store
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests.stores import Lab
 from tests.views.made import table as stacks_of
 
@@ -43,7 +43,7 @@ def export() -> str:
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     path: Path = tmp_path_factory.mktemp("reported")
     store = Store.open(path)
-    land(store, load([Upload("x.csv", export().encode())], Options()), "x.csv")
+    store_import(store, load([Upload("x.csv", export().encode())], Options()), "x.csv")
     return store.read()
 
 
@@ -129,7 +129,7 @@ def test_scores_made_here_and_elsewhere_are_not_paired(tmp_path: Path):
         lab.run(name, final=ranking)
     store = lab.write(tmp_path)
     text = "stack,qid,nDCG@10\nA,q1,0.5\nA,q2,0.7\nB,q1,0.1\nB,q2,0.2\n"
-    land(
+    store_import(
         store,
         load(
             [Upload("s.csv", text.encode())], Options(collection_id="x", known_collections=frozenset({"x"}))

@@ -24,8 +24,8 @@ from core.views.confidence.data import judgements_per_query
 from core.views.diagnostics.asked_names import _asked
 from core.views.golden import data as golden
 from core.views.golden.people import _both
-from core.work.readers.landing import _gold, _harmful
 from core.work.readers.run import ReaderSpec
+from core.work.readers.stored import _gold, _harmful
 from tests.analysis.workspace.test_filters import ASKER, CLEAN, PASSAGES, QUERIES, TENANT, stored
 from tests.store.material import CORPUS, GOLD, judgements
 
@@ -61,7 +61,7 @@ RAW = {
     "core/views/golden/judging.py": "writes grades by hand; what is drawn is looked at by filter",
     "core/views/golden/soundness.py": "compares an order by hand with the grades of the same passages",
     "core/views/latency/indexes.py": "exact neighbours of others' files",
-    "core/work/golden/landing.py": "compares whole golden sets",
+    "core/work/golden/stored.py": "compares whole golden sets",
     "core/work/imports/anchored.py": "anchors whole golden sets",
 }  # fmt: skip
 """Which parts read stored judgements, also those that are set aside, and why."""

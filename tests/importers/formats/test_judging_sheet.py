@@ -15,7 +15,7 @@ from core.store import Store
 from core.views.golden.judging import Card
 from core.views.golden.sheet import sheet, to_excel
 from core.views.text import to_csv
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests.importers.helpers import read, refusal, up
 from tests.stores import HOSTILE, Lab
 
@@ -132,7 +132,7 @@ def test_what_is_written_is_read_again_and_nothing_runs(tmp_path: Path):
         assert set(made.frames["judgements"].lazy().collect().select("query_id", "passage_id").rows()) == set(
             pairs
         )
-    land(store, made, "sheet")
+    store_import(store, made, "sheet")
     assert Store.open(store.path).read().judgements("lab-Anne")["grade"].to_list() == [3] * len(pairs)
 
 

@@ -13,7 +13,7 @@ from core.prices.cost import cost_per_1k, scope_of, totals
 from core.records import Origin
 from core.store import Store
 from core.tables import TABLES
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests.importers.helpers import read, refusal, rows, up
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "clq.json").read_text(encoding="utf-8"))
@@ -223,9 +223,9 @@ def test_the_folder_is_imported_as_any_other(tmp_path):
     assert not file_reports["clq_tables.csv"].left_out
     assert {name for name, each in file_reports.items() if each.kind == "file"} == files - {"clq_tables.csv"}
     store = Store.open(tmp_path / "store")
-    assert land(store, made, "published").fresh
+    assert store_import(store, made, "published").fresh
     again = read(DEFAULT_PATH.parent, known_collections=frozenset({"clq-paper"}))
-    assert not land(store, again, "published").fresh
+    assert not store_import(store, again, "published").fresh
 
 
 @pytest.mark.parametrize("value", ["", "NaN", "inf", "high"])

@@ -30,14 +30,14 @@ resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 from core.errors import ClqError
 from core.importers.load import load, preview
 from core.store import Store
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 for path in sys.argv[1:]:
     print(path, flush=True)
     with tempfile.TemporaryDirectory() as folder:
         preview([path])
         store, said = Store.open(folder), ""
         try:
-            land(store, load([path]), "crafted")
+            store_import(store, load([path]), "crafted")
         except ClqError as error:
             said = str(error)
         print(json.dumps([store.revision(), said]), flush=True)

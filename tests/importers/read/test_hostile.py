@@ -18,7 +18,7 @@ from core.importers import Limits, Options
 from core.store import Store
 from core.views.text import to_csv
 from core.work.imports import imports
-from core.work.imports.imports import land, plan
+from core.work.imports.imports import plan, store_import
 from tests.importers.formats.test_autorag import project
 from tests.importers.formats.test_excel import book, changed
 from tests.importers.helpers import read, rows, up, zipped
@@ -131,7 +131,7 @@ def test_html_markdown_and_formulas_are_kept_as_plain_text(tmp_path):
     text = "query_id\tpassage_id\trank\trun\n" + "".join(f"q1\t{name}\t1\t{name}\n" for name in nasty)
     made = read(up("<b>.tsv", text), collection_id="c")
     store = Store(tmp_path / "store")
-    land(store, made, "")
+    store_import(store, made, "")
     snapshot = store.read()
     assert sorted(snapshot.runs()["label"]) == sorted(nasty)
     ids = snapshot.runs()["run_id"].to_list()

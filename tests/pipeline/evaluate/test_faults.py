@@ -47,7 +47,7 @@ def status(path: Path) -> Status:
     return found
 
 
-def landed(path: Path) -> set[str]:
+def stored(path: Path) -> set[str]:
     return set(Store.open(path / "store").read().runs()["label"])
 
 
@@ -67,10 +67,10 @@ def test_a_budget_is_never_exceeded_and_what_it_bought_is_kept(
         assert status(tmp_path).state is State.BUDGET
         assert status(tmp_path).usd == pytest.approx(spent[-1])
     assert spent[0] < spent[1] < spent[2]
-    assert "BM25, K = 5" in landed(tmp_path)
+    assert "BM25, K = 5" in stored(tmp_path)
     done = paid.work(tmp_path, server.url, key, paid.job(server.url, budget_usd=whole + 1, protocol=protocol))
     assert done.status.state is State.FINISHED
-    assert len(landed(tmp_path)) == len(paid.stacks())
+    assert len(stored(tmp_path)) == len(paid.stacks())
     assert server.paid(key) == server.paid("whole")
     assert done.status.usd == pytest.approx(whole)
 
@@ -99,7 +99,7 @@ def test_an_unknown_price_is_refused_before_anything_is_paid(server: Vendor, tmp
     with pytest.raises(BudgetError, match=r"What r costs \(input_tokens\) is not known"):
         paid.work(tmp_path, server.url, key, job)
     assert server.billed(key) == 0
-    assert landed(tmp_path) == set()
+    assert stored(tmp_path) == set()
 
 
 def test_a_vendor_that_fails_leaves_what_was_finished(server: Vendor, tmp_path: Path, key: str):
@@ -110,7 +110,7 @@ def test_a_vendor_that_fails_leaves_what_was_finished(server: Vendor, tmp_path: 
         paid.work(tmp_path, server.url, key, replace(broken, models=models))
     assert status(tmp_path).state is State.FAILED
     assert "No answer to use" in status(tmp_path).message
-    assert landed(tmp_path) == {"BM25, K = 5", "embedder 8 d, K = 5"}
+    assert stored(tmp_path) == {"BM25, K = 5", "embedder 8 d, K = 5"}
     assert paid.work(tmp_path, server.url, key).status.state is State.FINISHED
     assert server.paid(key) == server.paid("whole")
 
@@ -150,7 +150,7 @@ def test_ctrl_c_keeps_what_was_finished(server: Vendor, tmp_path: Path, key: str
     with pytest.raises(KeyboardInterrupt):
         paid.work(tmp_path, server.url, key, progress=progress)
     assert status(tmp_path).state is State.INTERRUPTED
-    assert landed(tmp_path) == {"BM25, K = 5", "embedder 8 d, K = 5"}
+    assert stored(tmp_path) == {"BM25, K = 5", "embedder 8 d, K = 5"}
     assert paid.work(tmp_path, server.url, key).status.state is State.FINISHED
     assert server.paid(key) == server.paid("whole")
 

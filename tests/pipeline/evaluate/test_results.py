@@ -28,20 +28,20 @@ def made(number: int, **frames: pl.DataFrame) -> Batch:
 
 def test_runs_that_finish_together_are_handed_over_together(clock: Clock):
     sunk: list[Batch] = []
-    landed: list[int] = []
-    outbox = Outbox(sunk.append, landed.append, clock=clock)
+    stored: list[int] = []
+    outbox = Outbox(sunk.append, stored.append, clock=clock)
     rows = [{"run_id": "r", "query_id": "q", "stage": "embed", "repeat": 1, "ms": 1.0}]
     for number in range(3):
         outbox.add(made(number, timings=frame("timings", rows), usage=frame("usage", [])))
     assert sunk == []
     clock.now += 6
     outbox.add(made(3))
-    assert [len(batch.runs) for batch in sunk] == landed == [4]
+    assert [len(batch.runs) for batch in sunk] == stored == [4]
     assert {name: rows.height for name, rows in merged(sunk).frames.items()} == {"timings": 3}
     outbox.add(made(4))
     outbox.flush()
     outbox.flush()
-    assert landed == [4, 1]
+    assert stored == [4, 1]
     assert [each.run_id for each in outbox.runs] == ["r0", "r1", "r2", "r3", "r4"]
 
 

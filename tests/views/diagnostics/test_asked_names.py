@@ -16,7 +16,7 @@ from core.cli.app import app
 from core.store import Store
 from core.views.diagnostics import asked_names
 from core.views.diagnostics.names import figures
-from core.work.names import landing
+from core.work.names import stored
 from tests.stores import Lab
 from tests.views.made import LAB
 
@@ -118,7 +118,7 @@ def test_the_command_keeps_the_margins_for_the_page(store: Path):
     assert (told["measure"], told["questions"], len(told["rows"])) == ("N-Recall4+@1", 10, 3)
     assert told["paper"]["d_change"] == -71.0
     snapshot = Store.open(store).read()
-    held = landing.diagnosed(snapshot, asked_names.DIAGNOSIS)
+    held = stored.diagnosed(snapshot, asked_names.DIAGNOSIS)
     assert set(held["condition"]) == {"", "names 1", "names mask"}
     assert set(held["embedder"]) == {"wordllama"}
     found = asked_names.renamed(snapshot, LAB, QUALITY)

@@ -15,7 +15,7 @@ from core.prices import load_books
 from core.providers.embed import make_embedder
 from core.store import Store
 from core.views.diagnostics import names
-from core.work.names import landing
+from core.work.names import stored
 from core.work.names.job import NamesSpec, batch_of, figures, read_job
 
 
@@ -30,7 +30,7 @@ def made(queries: int, **more: object):
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     store = Store.open(tmp_path / "store")
-    landing.store_results(store, made(5))
+    stored.store_results(store, made(5))
     return store
 
 
@@ -38,7 +38,7 @@ def test_figures_come_back_and_later_ones_take_their_place(store: Store):
     found, checked = names.figures(store.read())
     assert set(found["n"]) <= {10, *range(10)}
     assert [each.passed for each in checked if each.name == "hard_name_mask"] == [True]
-    landing.store_results(store, made(7))
+    stored.store_results(store, made(7))
     again, _ = names.figures(store.read())
     assert again["n"].max() == 14
     assert store.read().collections().height == 1
@@ -47,8 +47,8 @@ def test_figures_come_back_and_later_ones_take_their_place(store: Store):
 @pytest.mark.slow
 def test_one_of_several_that_were_written_together_is_replaced(tmp_path: Path):
     store = Store.open(tmp_path / "store")
-    landing.store_results(store, made(5, language=["en", "fr"]))
-    landing.store_results(store, made(7))
+    stored.store_results(store, made(5, language=["en", "fr"]))
+    stored.store_results(store, made(7))
     found, _ = names.figures(store.read())
     assert dict(found.filter(measure="d_name", condition="base").select("language", "n").iter_rows()) == {
         "en": 14, "fr": 10
@@ -64,7 +64,7 @@ def test_deleted_figures_are_not_shown(store: Store):
     with store.write("delete") as writer:
         writer.remove("collection", ["names-fake-8-en"])
     assert names.figures(store.read())[0].is_empty()
-    landing.store_results(store, made(7))
+    stored.store_results(store, made(7))
     assert names.figures(store.read())[0]["n"].max() == 14
 
 
@@ -110,7 +110,7 @@ def test_names_of_ones_own_stay_apart(store: Store, tmp_path: Path):
     own = tmp_path / "*parts*.csv"
     own.write_text("entity,topic,title\n" + "".join(f"{e},{t},{e}{t}\n" for e in "abcd" for t in "xy"))
     before, _ = names.figures(store.read())
-    landing.store_results(store, made(5, entities=str(own)))
+    stored.store_results(store, made(5, entities=str(own)))
     after, _ = names.figures(store.read())
     assert after["language"].unique().sort().to_list() == ["en", "en · *parts*.csv"]
     assert after.filter(language="en").equals(before, null_equal=True)

@@ -67,7 +67,7 @@ def by_hand(book: Book, queue: Queue) -> dict[tuple[str, str], int]:
 def test_both_are_in_the_new_set_and_the_hand_wins(store: Store, book: Book):
     known = graded(store.read(), "gold")
     queue = judged(store, book, "Anne", dict.fromkeys(range(5), 3))
-    golden = judging.land(store, book, queue, onto="gold")
+    golden = judging.store_judged(store, book, queue, onto="gold")
     hand = by_hand(book, queue)
     snapshot = store.read()
     assert golden.parents == ("gold", "lab-Anne")
@@ -84,22 +84,22 @@ def test_both_are_in_the_new_set_and_the_hand_wins(store: Store, book: Book):
 @pytest.mark.slow
 def test_more_grades_make_a_later_version_and_another_judge_a_set_of_all(store: Store, book: Book):
     queue = judged(store, book, "Anne", {0: 1})
-    first = judging.land(store, book, queue, onto="gold")
+    first = judging.store_judged(store, book, queue, onto="gold")
     revision = store.revision()
-    judging.land(store, book, queue, onto="gold")
+    judging.store_judged(store, book, queue, onto="gold")
     assert store.revision() == revision, "nothing is new"
     book.grade(queue.queue_id, 1, 2, 1.0)
-    assert judging.land(store, book, queue, onto="gold").golden_set_id == first.golden_set_id
+    assert judging.store_judged(store, book, queue, onto="gold").golden_set_id == first.golden_set_id
     versions = (store.read(revision), store.read())
     own = [each.judgements(first.golden_set_id).filter(judge="Anne").height for each in versions]
     assert own == [1, 2]
     anne = by_hand(book, queue)
     other = judged(store, book, "Ben", dict.fromkeys(range(12), 4), base="gold-and-Anne")
-    both = judging.land(store, book, other, onto="gold-and-Anne")
+    both = judging.store_judged(store, book, other, onto="gold-and-Anne")
     assert both.parents == ("gold", "lab-Anne", "lab-Ben")
     known = graded(store.read(), "gold")
     assert graded(store.read(), both.golden_set_id) == known | anne | by_hand(book, other)
-    again = judging.land(store, book, queue, onto=both.golden_set_id)
+    again = judging.store_judged(store, book, queue, onto=both.golden_set_id)
     assert again.golden_set_id == both.golden_set_id
     assert graded(store.read(), both.golden_set_id) == known | by_hand(book, other) | anne, "the latest wins"
     assert judging.written_by(store.read(), queue, "gold") == "gold-and-Anne"
@@ -167,7 +167,7 @@ def test_a_workspace_of_made_questions_keeps_its_queries(asked: Path):
     assert adding.usual(snapshot, queue), "a few grades would take the place of all that is known"
     for place in range(6):
         book.grade(queue.queue_id, place, 1 + place % 5, 1.0)
-    golden = judging.land(store, book, queue, onto=adding.base_of(snapshot, queue))
+    golden = judging.store_judged(store, book, queue, onto=adding.base_of(snapshot, queue))
     snapshot = store.read()
     assert golden.parents == (known, f"{collection}-Anne")
     queries = set(snapshot.spans(known)["query_id"])

@@ -81,12 +81,12 @@ def test_grades_of_chunks_are_grades_of_other_chunks_too(folder: Path):
     collection = whole_of(snapshot, queue.collection_id)
     assert queue.collection_id in parts_of(snapshot, collection)
     assert [each.queue_id for each in judging.queues_of(book, snapshot, collection)] == [queue.queue_id]
-    golden = judging.land(store, book, queue).golden_set_id
+    golden = judging.store_judged(store, book, queue).golden_set_id
     first = graded(store.read(), golden)
     assert list(first.values()) == [8], "each graded chunk counts in the run that ranked it, at once"
     run(folder, "second", 60)
     more = judged(store, book, 5)
-    judging.land(store, book, more)
+    judging.store_judged(store, book, more)
     snapshot = store.read()
     assert snapshot.spans(golden).height >= 8, "earlier grades stay"
     both = graded(snapshot, golden)

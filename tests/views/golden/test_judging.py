@@ -10,7 +10,7 @@ from core.records import Batch
 from core.store import Store
 from core.tables import frame
 from core.views.golden import judging
-from core.views.golden.judging import begin, begin_settling, land, pool, progress
+from core.views.golden.judging import begin, begin_settling, pool, progress, store_judged
 from core.views.golden.soundness import compare, sentence
 from tests.stores import HOSTILE, Lab
 
@@ -74,7 +74,7 @@ def test_names_are_people(store: Store, book: Book):
 def test_any_name_is_one_persons(store: Store, book: Book, name: str):
     queue = start(store, book, name)
     book.grade(queue.queue_id, 0, 4, 2.0)
-    golden = land(store, book, queue)
+    golden = store_judged(store, book, queue)
     assert golden.judge == queue.judge == name
     assert store.read().judgements(golden.golden_set_id)["judge"].to_list() == [name]
 
@@ -86,14 +86,14 @@ def test_landing_makes_one_golden_set_per_judge_and_goes_on(store: Store, book: 
         book.grade(first.queue_id, place, 4, 2.0)
         book.grade(other.queue_id, place, 1, 2.0)
     book.note(first.queue_id, 0, "=1+1")
-    golden = land(store, book, first)
+    golden = store_judged(store, book, first)
     assert (golden.golden_set_id, golden.judge) == ("lab-Anne", "Anne")
-    land(store, book, other)
+    store_judged(store, book, other)
     again = start(store, book, "Anne")
     pairs = {(each.query_id, each.passage_id) for each in book.items(first.queue_id)[:3]}
     assert pairs.isdisjoint((each.query_id, each.passage_id) for each in book.items(again.queue_id))
     book.grade(again.queue_id, 0, 5, 2.0)
-    golden = land(store, book, again)
+    golden = store_judged(store, book, again)
     snapshot = store.read()
     assert sorted(snapshot.judgements("lab-Anne")["grade"]) == [4, 4, 4, 5]
     assert sorted(snapshot.judgements("lab-Ben")["grade"]) == [1, 1, 1]
@@ -110,25 +110,25 @@ def test_landing_makes_one_golden_set_per_judge_and_goes_on(store: Store, book: 
 def test_landing_keeps_what_the_book_lacks(store: Store, book: Book, tmp_path: Path):
     queue = start(store, book)
     book.grade(queue.queue_id, 0, 4, 2.0)
-    land(store, book, queue)
+    store_judged(store, book, queue)
     elsewhere = Book(tmp_path / "other" / "judging.sqlite")
     queue = start(store, elsewhere, n=99)
     items = elsewhere.items(queue.queue_id)
     known = set(store.read().judgements("lab-Anne").select("query_id", "passage_id").rows())
     place = next(each.place for each in items if (each.query_id, each.passage_id) not in known)
     elsewhere.grade(queue.queue_id, place, 2, 1.0)
-    land(store, elsewhere, queue)
+    store_judged(store, elsewhere, queue)
     assert sorted(store.read().judgements("lab-Anne")["grade"]) == [2, 4]
 
 
 def test_landing_twice_makes_no_revision(store: Store, book: Book):
     queue = start(store, book)
     with pytest.raises(InputError, match="Nothing is graded"):
-        land(store, book, queue)
+        store_judged(store, book, queue)
     book.grade(queue.queue_id, 0, 4, 2.0)
-    land(store, book, queue)
+    store_judged(store, book, queue)
     revision = store.revision()
-    land(store, book, queue)
+    store_judged(store, book, queue)
     assert store.revision() == revision
 
 
@@ -137,14 +137,14 @@ def test_disagreements_are_settled_into_a_set_that_names_both(store: Store, book
     items = book.items(queue.queue_id)
     assert [(each.query_id, each.passage_id) for each in items] == [("q0", "p0")]
     book.grade(queue.queue_id, 0, 3, 4.0)
-    golden = land(store, book, queue, "settled")
+    golden = store_judged(store, book, queue, "settled")
     assert golden.parents == ("gold", "ben")
     rows = store.read().judgements("settled")
     assert rows.height == 24
     assert rows.filter(query_id="q0", passage_id="p0").select("grade", "judge").row(0) == (3, "Chris")
     assert rows.filter(query_id="q0", passage_id="p1")["judge"][0] == "gold, ben"
     with pytest.raises(InputError, match="already"):
-        land(store, book, queue, "gold")
+        store_judged(store, book, queue, "gold")
     with pytest.raises(InputError, match="disagree on nothing"):
         begin_settling(book, store.read(), "gold", "gold", judge="Chris")
 
@@ -152,7 +152,7 @@ def test_disagreements_are_settled_into_a_set_that_names_both(store: Store, book
 def test_what_is_not_settled_is_left_out(store: Store, book: Book):
     queue = begin_settling(book, store.read(), "gold", "ben", judge="Chris")
     book.skip(queue.queue_id, [0], 1.0)
-    golden = land(store, book, queue, "settled")
+    golden = store_judged(store, book, queue, "settled")
     assert golden.manifest["left_out"] == 1
     assert store.read().judgements("settled").height == 23
 
@@ -233,14 +233,14 @@ def test_answers_are_drawn_graded_and_written_once(tmp_path: Path):
         book.grade(queue.queue_id, item.place, 1 + item.place % 5, 1.0)
     book.skip(queue.queue_id, [6], 1.0)
     before = store.read().answer_scores(["r", "s"])
-    assert judging.land_answers(store, book, queue) == 6
+    assert judging.store_answers(store, book, queue) == 6
     book.undo(queue.queue_id)
     book.undo(queue.queue_id)
     for place, grade in ((5, 5), (6, 3)):
         book.grade(queue.queue_id, place, grade, 1.0)
-    assert judging.land_answers(store, book, queue) == 1, "what is written stays"
+    assert judging.store_answers(store, book, queue) == 1, "what is written stays"
     with pytest.raises(InputError, match="No grade is new"):
-        judging.land_answers(store, book, queue)
+        judging.store_answers(store, book, queue)
     after = store.read().answer_scores(["r", "s"])
     own = after.filter(judge="Anne")
     assert after.join(own, on=after.columns, how="anti", nulls_equal=True).equals(before)

@@ -19,7 +19,7 @@ from core.providers.chat.ask import find_marked
 from core.records import Batch, Collection
 from core.store import Store
 from core.tables import frame
-from core.work.golden import landing
+from core.work.golden import stored
 from core.work.golden.job import GoldenJob
 from core.work.golden.kind import GOLDEN
 from core.work.golden.run import run_job
@@ -142,7 +142,9 @@ def build(store: Store, asked: GoldenJob, url: str, key: str = "key", **options:
 
     shared, keys = store.path.parent / "evaluations", keys_for(url, KEY=key)
     site = Site(work=GOLDEN.work_of(store.path), shared=shared, keys=keys, **options)
-    return run_job(asked, sink=sink, land=lambda batch: landing.store_results(store, batch), site=site)
+    return run_job(
+        asked, sink=sink, store_results=lambda batch: stored.store_results(store, batch), site=site
+    )
 
 
 def grades(store: Store, golden_set_id: str) -> dict[tuple[str, str], int]:

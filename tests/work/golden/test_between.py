@@ -58,9 +58,9 @@ def job(store: Store, url: str, *, top: str = "", more: str = "") -> Any:
 def test_it_stops_once_it_is_decided_and_the_set_says_the_same(tmp_path: Path, vendors: Vendors):
     store = store_of(tmp_path)
     result = built.build(store, job(store, vendors.url), vendors.url)
-    (made,) = store.read().golden_sets().filter(golden_set_id=result.landed).to_dicts()
+    (made,) = store.read().golden_sets().filter(golden_set_id=result.stored).to_dicts()
     view = resolve(Question(together=True), store.read(), BOOK)
-    found = between(view, Contest(now="now", to="to", k=K), result.landed).standing
+    found = between(view, Contest(now="now", to="to", k=K), result.stored).standing
     assert found is not None
     assert (result.status.state, found.answer, found.at) == (State.FINISHED, "switch", found.done)
     assert 0 < found.done < N // 2
@@ -73,7 +73,7 @@ def test_no_difference_takes_all_questions_at_most(tmp_path: Path, vendors: Vend
     result = built.build(store, job(store, vendors.url, more=", alike = 0.3"), vendors.url)
     view = resolve(Question(together=True), store.read(), BOOK)
     contest = Contest(now="now", to="to", k=K, delta=0.3)
-    found = between(view, contest, result.landed).standing
+    found = between(view, contest, result.stored).standing
     assert found is not None
     assert (found.answer, found.value) == ("no difference", 0.0)
 
@@ -89,7 +89,7 @@ def test_it_ends_at_the_budget_and_goes_on_without_paying_twice(tmp_path: Path, 
     assert 0 < asked(vendors) < needed
     result = built.build(store, job(store, vendors.url, top=f"budget_usd = {spent * 2}"), vendors.url)
     assert (asked(vendors), result.status.usd) == (needed, pytest.approx(spent))
-    assert built.grades(store, result.landed) == built.grades(whole, fresh.landed)
+    assert built.grades(store, result.stored) == built.grades(whole, fresh.stored)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Builds against a local server of the vendor's wire format: what is judged, paid, kept and landed."""
+"""Builds against a local server of the vendor's wire format: what is judged, paid, kept and stored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_every_text_is_judged_once_and_copies_share_the_grade(tmp_path: Path, ve
     foreseen = plan(job, candidates(job))
     outcome = built.build(store, job, vendors.url)
     found = built.grades(store, "judged")
-    assert outcome.landed == "judged"
+    assert outcome.stored == "judged"
     assert found == {
         (query, passage): built.grade_of(built.QUESTIONS[query], built.TEXTS[passage])
         for query, passage in found
@@ -76,7 +76,7 @@ def test_a_finished_build_is_not_paid_again_and_makes_no_version(tmp_path: Path,
     first = built.build(store, job, vendors.url)
     calls, revision = asked(vendors), store.revision()
     again = built.build(store, job, vendors.url)
-    assert (asked(vendors), store.revision(), again.landed) == (calls, revision, "judged")
+    assert (asked(vendors), store.revision(), again.stored) == (calls, revision, "judged")
     assert again.status.usd == pytest.approx(first.status.usd)
 
 
@@ -197,8 +197,8 @@ def test_a_cancelled_build_goes_on(tmp_path: Path, vendors: Vendors):
     job = built.job(store, vendors.url, concurrency=1)
     outcome = built.build(store, job, vendors.url, cancelled=lambda: asked(vendors) > 3)
     assert outcome.status.state is State.CANCELLED
-    assert outcome.landed == ""
-    assert built.build(store, job, vendors.url).landed == "judged"
+    assert outcome.stored == ""
+    assert built.build(store, job, vendors.url).stored == "judged"
     assert set(vendors.state.texts[CHAT].values()) == {1}
 
 
@@ -208,7 +208,7 @@ def test_more_questions_are_a_new_version_that_judges_only_what_is_new(tmp_path:
     built.build(store, built.job(store, vendors.url, "queries.limit = 2\n" + built.SPEC), vendors.url)
     first, calls = built.grades(store, "judged"), asked(vendors)
     outcome = built.build(store, built.job(store, vendors.url), vendors.url)
-    assert outcome.landed == "judged-2"
+    assert outcome.stored == "judged-2"
     second = built.grades(store, "judged-2")
     assert {pair: second[pair] for pair in first} == first
     assert set(vendors.state.texts[CHAT].values()) == {1}
@@ -226,7 +226,7 @@ def test_grades_that_exist_are_taken_over(tmp_path: Path, vendors: Vendors):
     job = built.job(store, vendors.url, text)
     foreseen = plan(job, candidates(job))
     outcome = built.build(store, job, vendors.url)
-    assert outcome.landed == "more"
+    assert outcome.stored == "more"
     assert asked(vendors) - calls == foreseen.to_judge == len({
         (query, built.TEXTS[passage]) for query, passage in built.grades(store, "more")
         if (query, passage) not in built.grades(store, "judged")

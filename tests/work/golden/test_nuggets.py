@@ -70,7 +70,7 @@ def test_nuggets_follow_from_the_best_passages_and_are_paid_once(tmp_path: Path,
     assert first.status.usd <= foreseen.usd
     calls, revision = vendors.state.calls["openai/chat"], store.revision()
     again = built.build(store, job, vendors.url)
-    assert (vendors.state.calls["openai/chat"], store.revision(), again.landed) == (calls, revision, "judged")
+    assert (vendors.state.calls["openai/chat"], store.revision(), again.stored) == (calls, revision, "judged")
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_grades_that_exist_get_nuggets(tmp_path: Path, vendors: Vendors):
     foreseen = plan(job, candidates(job))
     assert {line.stage for line in foreseen.lines} == {NUGGETS}
     before = vendors.state.calls["openai/chat"]
-    assert built.build(store, job, vendors.url).landed == "facts"
+    assert built.build(store, job, vendors.url).stored == "facts"
     assert 0 < vendors.state.calls["openai/chat"] - before <= max(line.calls for line in foreseen.lines)
     assert built.grades(store, "facts") == built.grades(store, "judged")
     assert store.read().nuggets("facts").height

@@ -17,7 +17,7 @@ from core.tables import frame
 from core.views.golden import data
 from core.work.imports.anchored import StoredDocuments, with_chunks_graded
 from core.work.imports.background import Choice
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 
 TEXTS = {
     "a": "The wing lifts it. " * 3 + "Drag slows it down.",
@@ -65,7 +65,7 @@ def offer(store: Store, text: str = CSV, choice: Choice | None = None) -> tuple[
     known = frozenset(snapshot.collections()["collection_id"])
     options = Options(known_collections=known, documents=StoredDocuments.of(snapshot))
     made = load([Upload("spans.csv", text.encode())], options)
-    done = land(store, made, "", choice=choice)
+    done = store_import(store, made, "", choice=choice)
     return made, done.fresh, done.said
 
 
@@ -136,7 +136,7 @@ def test_documents_that_come_along_are_judged(tmp_path: Path):
         [Upload("corpus.jsonl", corpus.encode()), Upload("spans.csv", CSV.encode())],
         Options(collection_id="c"),
     )
-    assert land(store, made, "").fresh
+    assert store_import(store, made, "").fresh
     assert grades(store, "c-spans").rows() == [("q1", "a", 5), ("q2", "b", 4)]
 
 

@@ -71,11 +71,11 @@ def test_bringing_writes_once(files: list[Path], tmp_path: Path):
     store = Store(tmp_path / "store")
     made = planned(files).made
     assert made is not None
-    done = imports.land(store, made, "mine.trec")
+    done = imports.store_import(store, made, "mine.trec")
     assert done.fresh
     assert done.said.startswith("Added as revision 1: ")
     assert "3 ranked passages" in done.said
-    again = imports.land(store, made, "mine.trec")
+    again = imports.store_import(store, made, "mine.trec")
     assert not again.fresh
     assert "in the store already" in again.said
     assert store.revision() == 1
@@ -95,7 +95,7 @@ def test_what_is_still_missing_is_named(files: list[Path], tmp_path: Path):
 
     assert missing(alone) == named
     assert missing(both) == named[1:]
-    imports.land(store, both, "")
+    imports.store_import(store, both, "")
     assert missing(alone) == named[1:]
 
 
@@ -146,7 +146,7 @@ def test_where_to_look_depends_on_what_is_there(files: list[Path], tmp_path: Pat
         (both, ("decision", "headroom", "queries", "library")),
     ):
         assert made is not None
-        imports.land(store, made, "", choice="new")
+        imports.store_import(store, made, "", choice="new")
         assert words.next_steps(store.read(), "corpus")[0] == pages
     assert "rankings" in words.next_steps(store.read(), "another")[1]
     assert "3 workspaces" in words.next_steps(store.read(), "corpus", 3)[1]

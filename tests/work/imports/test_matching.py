@@ -21,7 +21,7 @@ from core.store import Store
 from core.tables import Pieces, frame
 from core.work.imports import shelf
 from core.work.imports.background import ChangedError
-from core.work.imports.imports import land, plan, read_into
+from core.work.imports.imports import plan, read_into, store_import
 from core.work.imports.matching import UnmatchedError, fits, matches, refused, suggested
 from tests.importers.helpers import rows
 
@@ -48,7 +48,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         },
         "ranked": {"old.trec": trec("r{}", "k{}")},
     }.items():
-        land(store, read(store, files, collection_id=name), name)
+        store_import(store, read(store, files, collection_id=name), name)
     return store
 
 
@@ -90,7 +90,7 @@ def test_a_run_is_counted_against_what_the_collection_has(
     if not strange:
         return
     with pytest.raises(UnmatchedError) as caught:
-        land(store, made, "")
+        store_import(store, made, "")
     assert store.revision() == before
     said = str(caught.value)
     for each in refused(found):
@@ -275,13 +275,15 @@ def test_the_stored_collection_that_fits_best_is_suggested(store: Store) -> None
 @pytest.mark.slow
 def test_without_an_open_workspace_ids_decide_and_a_new_one_is_said(tmp_path: Path) -> None:
     own = Store(tmp_path / "own")
-    said = land(own, read(own, {"gold.qrels": "".join(f"q{n} 0 p{n} 1\n" for n in range(8))}), "").said
+    said = store_import(
+        own, read(own, {"gold.qrels": "".join(f"q{n} 0 p{n} 1\n" for n in range(8))}), ""
+    ).said
     assert said.endswith("New workspace: gold.")
 
     def follow(**files: str) -> tuple[set[str], str]:
         uploads = [Upload(name.replace("_", "."), text.encode()) for name, text in files.items()]
         made = read_into(uploads, Options(known_collections=frozenset({"gold", "copy"})), own.read())
-        return {one.collection_id for one in made.runs}, land(own, made, "").said
+        return {one.collection_id for one in made.runs}, store_import(own, made, "").said
 
     both = {"one_trec": trec("p{}", "q{}", queries=7), "two_trec": trec("p{}", "q{}", queries=6)}
     for files in ({"one_trec": both["one_trec"]}, both):
@@ -289,7 +291,7 @@ def test_without_an_open_workspace_ids_decide_and_a_new_one_is_said(tmp_path: Pa
         assert (where, "New workspace" in said) == ({"gold"}, False)
     assert follow(strange_trec=trec("x{}", "y{}"))[1].endswith("New workspace: strange.")
     copied = {"gold.qrels": "".join(f"q{n} 0 p{n} 1\n" for n in range(8))}
-    land(own, read(own, copied, collection_id="copy"), "")
+    store_import(own, read(own, copied, collection_id="copy"), "")
     where, said = follow(third_trec=trec("p{}", "q{}", queries=5))
     assert (where, said.endswith("New workspace: third.")) == ({"third"}, True), "two have the ids alike"
 
@@ -297,7 +299,9 @@ def test_without_an_open_workspace_ids_decide_and_a_new_one_is_said(tmp_path: Pa
 def test_judgements_that_come_along_say_nothing_of_a_collection_that_knows_no_ids(tmp_path: Path) -> None:
     """A workspace of averages took runs with their qrels for its own, whatever they name."""
     own = Store(tmp_path / "own")
-    land(own, read(own, {"mine.csv": "stack,nDCG@10\nBM25,0.4\nhybrid,0.5\n"}, collection_id="averages"), "")
+    store_import(
+        own, read(own, {"mine.csv": "stack,nDCG@10\nBM25,0.4\nhybrid,0.5\n"}, collection_id="averages"), ""
+    )
     files = {"new.trec": trec(query="{}", queries=2), "gold.qrels": "1 0 2 1\n2 0 3 1\n"}
     imported = read(own, files)
     assert not fits(matches(own.read(), imported, "averages"))
@@ -311,14 +315,16 @@ def test_judgements_that_come_along_say_nothing_of_a_collection_that_knows_no_id
 @pytest.mark.slow
 def test_a_collection_of_its_own_has_a_free_name(tmp_path: Path, store: Store) -> None:
     own = Store(tmp_path / "own")
-    land(own, read(own, {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES}, collection_id="whole"), "")
+    store_import(
+        own, read(own, {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES}, collection_id="whole"), ""
+    )
     names = []
     for text in (trec("x{}"), trec("y{}")):
         snapshot = own.read()
         known = frozenset(snapshot.collections()["collection_id"])
         options = Options(collection_id="whole", known_collections=known)
         made = read_into([Upload("new.trec", text.encode())], options, snapshot, unmatched="own")
-        land(own, made, "")
+        store_import(own, made, "")
         names += [run.collection_id for run in made.runs]
     assert names == ["whole tag", "whole tag 2"]
     assert own.read().runs("whole").is_empty()
@@ -341,7 +347,7 @@ def test_of_what_is_larger_than_memory_a_sample_is_looked_at_and_said_to_be_one(
     assert refused([found])
     assert "in a sample of" in str(found)
     with pytest.raises(UnmatchedError):
-        land(store, made, "")
+        store_import(store, made, "")
 
 
 def test_existing_reads_what_is_asked(store: Store) -> None:
@@ -358,9 +364,11 @@ def test_existing_reads_what_is_asked(store: Store) -> None:
 @pytest.mark.slow
 def test_taken_all_the_same_where_that_is_said(tmp_path: Path) -> None:
     own = Store(tmp_path / "own")
-    land(own, read(own, {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES}, collection_id="whole"), "")
+    store_import(
+        own, read(own, {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES}, collection_id="whole"), ""
+    )
     made = run(own, trec("x{}", "y{}"))
-    fresh = land(own, made, "", unmatched="take").fresh
+    fresh = store_import(own, made, "", unmatched="take").fresh
     assert fresh
     assert own.read().runs("whole").height == 1
     assert own.read().rankings(own.read().runs()["run_id"].to_list()).filter(
@@ -371,7 +379,7 @@ def test_taken_all_the_same_where_that_is_said(tmp_path: Path) -> None:
 def test_no_strip_is_offered_that_makes_other_numbers_or_leaves_all_passages_foreign(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     files = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES.replace('"q', '"')}
-    land(store, read(store, files, collection_id="plain"), "")
+    store_import(store, read(store, files, collection_id="plain"), "")
     for passage, query in (("{}", "30{}"), ("{}", "7{}"), ("d-x{0}-{0}", "q{}")):
         found = matches(store.read(), run(store, trec(passage, query, queries=3), "plain"))
         assert not [each.strip for each in found if each.strip], (passage, query)
@@ -416,8 +424,8 @@ def test_a_table_of_queries_goes_where_its_ids_are(
             "judged": {"gold.qrels": "".join(f"j{place} 0 p{place} 1\n" for place in range(1, 9))},
             "ranked": {"old.trec": trec("r{}", "k{}")},
         }[name]
-        land(own, read(own, files, collection_id=name), name)
-    land(own, read(own, {"s.csv": export("s{}")}, collection_id="scored"), "scored")
+        store_import(own, read(own, files, collection_id=name), name)
+    store_import(own, read(own, {"s.csv": export("s{}")}, collection_id="scored"), "scored")
     snapshot = own.read()
     options = Options(known_collections=frozenset(snapshot.collections()["collection_id"]))
     made = read_into([Upload("new.csv", text.encode())], options, snapshot, workspace=workspace)
@@ -429,7 +437,7 @@ def test_a_table_of_queries_goes_where_its_ids_are(
 @pytest.mark.slow
 def test_texts_of_what_the_open_workspace_uses_go_there(tmp_path: Path):
     own = Store(tmp_path / "own")
-    land(own, read(own, {"s.csv": export()}, collection_id="scored"), "scored")
+    store_import(own, read(own, {"s.csv": export()}, collection_id="scored"), "scored")
     snapshot = own.read()
     options = Options(known_collections=frozenset({"scored"}))
     for text, workspace, expected in (
@@ -442,7 +450,7 @@ def test_texts_of_what_the_open_workspace_uses_go_there(tmp_path: Path):
         made = read_into(uploads, options, snapshot, workspace=workspace)
         assert set(rows(made, "queries")["collection_id"]) == {expected}
     again = read_into([Upload("queries.jsonl", QUERIES.encode())], options, snapshot, workspace="scored")
-    land(own, again, "queries")
+    store_import(own, again, "queries")
     assert own.read().queries("scored").height == 10
 
 
@@ -498,7 +506,7 @@ def test_an_id_with_another_text_is_another_query(
         return
     before = store.revision()
     with pytest.raises(UnmatchedError, match="0 with the same text"):
-        land(store, made, "")
+        store_import(store, made, "")
     assert store.revision() == before
     own = read_into(
         [Upload("new.csv", text.encode())], replace(options, collection_id="whole"), store.read(),
@@ -511,7 +519,9 @@ def test_passages_with_other_texts_are_others(tmp_path: Path) -> None:
     own = Store(tmp_path / "own")
     long = "Parcels can be returned within thirty days of their delivery; number {}."
     corpus = "".join(json.dumps({"_id": f"{at}", "text": long.format(at)}) + "\n" for at in range(1, 41))
-    land(own, read(own, {"corpus.jsonl": corpus, "queries.jsonl": QUERIES}, collection_id="whole"), "")
+    store_import(
+        own, read(own, {"corpus.jsonl": corpus, "queries.jsonl": QUERIES}, collection_id="whole"), ""
+    )
     for passage, known in (
         (long, 12),
         ("Returns. " + long, 12),
@@ -533,7 +543,7 @@ def test_texts_that_come_as_such_are_compared_too(store: Store) -> None:
     assert found["passages"].differ == 0
     assert not refused([*found.values()]), "it is of another version of the collection, which comes with it"
     with pytest.raises(ChangedError):
-        land(store, made, "")
+        store_import(store, made, "")
     made = read(store, {"queries.jsonl": QUERIES, "new.trec": trec()}, collection_id="whole")
     assert not any(each.differ for each in matches(store.read(), made))
 

@@ -17,7 +17,7 @@ from core.pipeline.own.config import Match
 from core.records import Batch, Collection, GoldenSet
 from core.store import Store
 from core.tables import frame
-from core.work.imports.imports import elsewhere, knowing, land, plan, read_into
+from core.work.imports.imports import elsewhere, knowing, plan, read_into, store_import
 from core.work.imports.matching import UnmatchedError
 from tests.stores import Lab, add
 
@@ -110,18 +110,18 @@ def test_passages_of_documents_are_offered_and_judged_by_their_places(tmp_path: 
     (found,) = elsewhere(snapshot, plain)
     assert (str(found), found.match) == (said, match)
     with pytest.raises(UnmatchedError, match=f"--match {match}"):
-        land(store, plain, "mine")
+        store_import(store, plain, "mine")
     wanted: Match = "headings" if match == "headings" else "places"
     placed = read_into(offered(text), options, snapshot, by=wanted)
     assert {why for report in placed.reports for why in report.left_out.values()} <= {COMPARED}
-    fresh = land(store, placed, "mine").fresh
+    fresh = store_import(store, placed, "mine").fresh
     assert fresh
     (run,) = store.read().runs("guide").iter_rows(named=True)
     assert run["chunking"].startswith("own-mine-")
     assert units(store.read(), "guide") == {run["run_id"]: "passages"}
     assert quality(store) == expected
     assert store.read().passages("guide").height == len(GUIDE)
-    assert not land(store, read_into(offered(text), options, store.read(), by=wanted), "mine").fresh
+    assert not store_import(store, read_into(offered(text), options, store.read(), by=wanted), "mine").fresh
 
 
 def test_a_place_that_a_run_never_found_counts_as_missed(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_place_that_a_run_never_found_counts_as_missed(tmp_path: Path) -> None
     text = f'{HEAD},file,text\nmine,q1,c1,1,returns.md,"{RETURNS}"\nmine,q2,c1,1,returns.md,"{RETURNS}"\n'
     snapshot = store.read()
     made = read_into(offered(text), knowing(snapshot, collection_id="guide"), snapshot, by="places")
-    land(store, made, "mine")
+    store_import(store, made, "mine")
     assert quality(store) == {"q1": 0.0, "q2": 0.0}
 
 

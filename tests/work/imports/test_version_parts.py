@@ -12,7 +12,7 @@ from core.analysis.export import batch_of
 from core.importers import Import, export, load
 from core.store import Store
 from core.work.imports.background import ChangedError
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 from tests.work.imports.test_anchored import CSV, SIZES, cut, grades, offer, store
 
 __all__ = ["store"]
@@ -36,11 +36,11 @@ def test_parts_of_a_golden_set_go_with_it(store: Store, tmp_path: Path):
     offer(store, CSV.replace(".,5", ".,3"), "replace")
     second = exported(store, tmp_path / "second.zip")
     other = Store(tmp_path / "other")
-    land(other, first, "")
+    store_import(other, first, "")
     with pytest.raises(ChangedError) as refused:
-        land(other, second, "")
+        store_import(other, second, "")
     assert [str(each) for each in refused.value.changes] == ["golden set 'c-spans'"]
-    land(other, second, "", choice="new")
+    store_import(other, second, "", choice="new")
     part = f"c-spans@{CHUNKS}"
     new = part.replace("spans@", "spans-2@")
     assert golden_sets(other) == sorted(
@@ -52,9 +52,9 @@ def test_parts_of_a_golden_set_go_with_it(store: Store, tmp_path: Path):
         ]
     )
     assert (grades(other, part)["grade"].max(), grades(other, new)["grade"].max()) == (5, 4)
-    assert not land(other, second, "").fresh, "both are known now"
+    assert not store_import(other, second, "").fresh, "both are known now"
     offer(store, CSV.replace(".,5", ".,1"), "replace")
-    land(other, exported(store, tmp_path / "third.zip"), "", choice="replace")
+    store_import(other, exported(store, tmp_path / "third.zip"), "", choice="replace")
     assert grades(other, new).filter(query_id="q1")["grade"].to_list() == [1]
     assert grades(other, part).filter(query_id="q1")["grade"].to_list() == [5]
 
@@ -64,12 +64,12 @@ def test_chunks_go_with_their_collection(store: Store, tmp_path: Path):
     offer(store)
     first = exported(store, tmp_path / "first.zip")
     other = Store(tmp_path / "other")
-    land(other, first, "")
+    store_import(other, first, "")
     louder = first.frames["passages"].lazy().with_columns(pl.col("text").str.to_uppercase())
     changed = replace(first, frames={**first.frames, "passages": louder})
     with pytest.raises(ChangedError, match="collection 'c'"):
-        land(other, changed, "")
-    land(other, changed, "", choice="new")
+        store_import(other, changed, "")
+    store_import(other, changed, "", choice="new")
     found = other.read().collections(parts=True)
     assert set(found.select("collection_id", "part_of").iter_rows()) == {
         ("c", None),
@@ -81,4 +81,4 @@ def test_chunks_go_with_their_collection(store: Store, tmp_path: Path):
     assert texts == [text.upper() for text in texts]
     assert other.read().passages(f"c@{CHUNKS}")["text"].to_list() != texts
     assert (f"c-spans-2@{CHUNKS}", f"c-2@{CHUNKS}", "c-spans-2") in golden_sets(other)
-    assert not land(other, changed, "").fresh, "both are known now"
+    assert not store_import(other, changed, "").fresh, "both are known now"

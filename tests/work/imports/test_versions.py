@@ -9,7 +9,7 @@ import pytest
 from core.importers import Options, Upload, load
 from core.store import Kind, Store
 from core.work.imports.background import AFTER_DELETION, CHOICES, ChangedError, Choice, offers
-from core.work.imports.imports import land
+from core.work.imports.imports import store_import
 
 RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\n"
 OTHER, THIRD = RUN.replace("p2", "p3"), RUN.replace("p2", "p4")
@@ -27,7 +27,7 @@ def offer(store: Store, choice: Choice | None = None, **files: str) -> bool:
     names = {"run": "mine.trec", "qrels": "gold.qrels", "corpus": "corpus.jsonl"}
     uploads = [Upload(names[name], text.encode()) for name, text in files.items()]
     made = load(uploads, Options(collection_id="c", known_collections=known))
-    return land(store, made, "", choice=choice).fresh
+    return store_import(store, made, "", choice=choice).fresh
 
 
 def labels(store: Store) -> list[str]:

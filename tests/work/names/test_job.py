@@ -57,7 +57,7 @@ def diagnose(asked: NamesJob, folder: Path, vendors: Vendors) -> tuple[Batch, St
     made: list[Batch] = []
     keys = keys_for(vendors.url, KEY="key")
     site = Site(work=folder / "diagnostics", shared=folder / "evaluations", keys=keys)
-    outcome = run_job(asked, land=made.append, site=site)
+    outcome = run_job(asked, store_results=made.append, site=site)
     return made[0], outcome.status.state, outcome.status.usd
 
 

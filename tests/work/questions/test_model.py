@@ -59,7 +59,7 @@ def spec_of(folder: Path, url: str, **given: Any) -> QuestionsSpec:
 def make(spec: QuestionsSpec, work: Path, url: str) -> tuple[Result, QuestionSet]:
     job, _ = read_job(spec, {"fake": built.book()}, to_run=False)
     result = run_job(job, site=Site(work=work, keys=keys_for(url, KEY="key")))
-    return result, read(Path(result.landed))
+    return result, read(Path(result.stored))
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_every_kind_is_written_with_its_quotes_model_prompt_and_dollars(
     asked = vendors.state.calls[CHAT]
     assert written <= asked <= foreseen.calls
     assert result.status.usd == pytest.approx(sum(entry.draft.usd or 0 for entry in made.entries), rel=0.5)
-    home = Path(result.landed)
+    home = Path(result.stored)
     assert home.name == SET
     rows = [json.loads(line) for line in (home / QUERIES).read_text().splitlines()]
     assert [row["metadata"]["type"] for row in rows] == [entry.draft.kind for entry in made.asked]
@@ -100,7 +100,7 @@ def test_again_nothing_is_paid_and_the_set_is_the_same(folder: Path, tmp_path: P
     result, again = make(spec, tmp_path, vendors.url)
     assert vendors.state.calls[CHAT] == before
     assert [entry.draft.text for entry in again.entries] == [entry.draft.text for entry in made.entries]
-    twin = read(Path(result.landed).with_name(f"{SET}-twin"))
+    twin = read(Path(result.stored).with_name(f"{SET}-twin"))
     assert {entry.query_id for entry in twin.asked} == {entry.query_id for entry in made.asked}
     quotes = {entry.query_id: entry.draft.quotes for entry in made.asked}
     assert all(entry.draft.quotes == quotes[entry.query_id] for entry in twin.asked)

@@ -16,7 +16,7 @@ from core.providers.chat.fake import made_answer
 from core.records import Batch, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame
-from core.work.readers import landing
+from core.work.readers import stored
 from core.work.readers.job import ReaderJob
 from core.work.readers.kind import READERS
 from core.work.readers.run import ReaderSpec, run_job
@@ -103,7 +103,7 @@ def job(store: Store, url: str = "http://nowhere", text: str = SPEC, **limits: A
     spec = spec.model_validate(
         {**spec.model_dump(exclude_none=True, exclude={"models"}), "models": models(url, **limits)}
     )
-    made, _ = landing.read(store.read(), spec, {"fake": book()}, to_run=False)
+    made, _ = stored.read(store.read(), spec, {"fake": book()}, to_run=False)
     return made
 
 
@@ -122,7 +122,7 @@ def ask(store: Store, of: ReaderJob, url: str = "http://nowhere", **options: Any
     """Have them answer into the store."""
     shared, keys = store.path.parent / "evaluations", keys_for(url, KEY="key")
     site = Site(work=READERS.work_of(store.path), shared=shared, keys=keys, **options)
-    return run_job(of, land=lambda batch: landing.store_results(store, batch), site=site)
+    return run_job(of, store_results=lambda batch: stored.store_results(store, batch), site=site)
 
 
 def counts(store: Store, table: str = "answers", *by: str) -> dict[tuple[Any, ...], int]:

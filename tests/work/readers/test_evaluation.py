@@ -18,7 +18,7 @@ from core.pipeline.sweep.problems import SpecError
 from core.pipeline.sweep.read import read_job
 from core.records import Batch
 from core.store import Store
-from core.work.readers import landing
+from core.work.readers import stored
 from core.work.readers.plan import with_readers
 from tests.vendors import Vendors, serve
 from tests.work.readers import asked
@@ -70,7 +70,7 @@ def run(store: Store, of: Job) -> Outcome:
 
     held = set(store.read().runs()["run_id"])
     work = store.path.parent / "evaluations"
-    return run_job(of, sink, site=Site(work=work), held=held, after=landing.after(store, of))
+    return run_job(of, sink, site=Site(work=work), held=held, after=stored.after(store, of))
 
 
 def answers(store: Store, outcome: Outcome) -> dict[tuple[str, int], int]:

@@ -16,7 +16,7 @@ from core.pipeline.own.config import OwnStack
 from core.records import Batch, Stack
 from core.store import Store
 from core.views.readers.scores import scored
-from core.work.readers import landing
+from core.work.readers import stored
 from tests.pipeline.evaluate.helpers import job, run
 from tests.views.made import BOOK
 from tests.work.readers import asked
@@ -49,7 +49,7 @@ def store(tmp_path: Path) -> Store:
     _, sunk = run(tmp_path, work)
     batch = Batch(runs=sunk.all.runs, frames=dict(sunk.all.frames))
     with one.write("evaluate") as writer:
-        writer.add(landing.with_scores(one.read(), "c", batch))
+        writer.add(stored.with_scores(one.read(), "c", batch))
     return one
 
 

@@ -1,4 +1,4 @@
-"""Readers against a local server of the vendor's wire format: what is asked, paid, kept and landed."""
+"""Readers against a local server of the vendor's wire format: what is asked, paid, kept and stored."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ def test_a_cancelled_job_goes_on(tmp_path: Path, vendors: Vendors):
     job = asked.job(store, vendors.url, concurrency=1)
     outcome = asked.ask(store, job, vendors.url, cancelled=lambda: calls(vendors) > 5)
     assert outcome.status.state is State.CANCELLED
-    assert outcome.landed == ""
+    assert outcome.stored == ""
     asked.ask(store, job, vendors.url)
     assert len(set(sent(vendors))) == calls(vendors) == 12
     assert len(asked.counts(store)) == 6
