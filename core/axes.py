@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +16,8 @@ TOGETHER = ("embedder", "dim")
 """Keys whose values change only in observed combinations: each model has its own dimensions."""
 SAID_K = r",? K = \d+"
 """K in the name of a stack; without a reranker nothing reads it, so that the name omits it."""
+SAID_REST = r"( : [\d.]+| alpha [\d.]+)(?: (?:constant|depth|normalise) [\w.]+)+"
+"""Weights of a fusion (the group) and further settings, which a name omits where they set nothing apart."""
 _CUT = "its final ranking was cut, so the scores of the rest of the pool are not kept"
 NEAR_COPIES = "dedup"  # The key of the step that removes near copies from a pool
 _USUAL_FUSION = {"method": "rrf", "constant": 60, "depth": 100, "normalise": "minmax"}
@@ -161,7 +164,7 @@ KEYS: Mapping[str, Key] = {
     "filtering": Key(
         kind=str, name="filtering", usual="unfiltered", label=_filtering, planned=False, step="rebuild"
     ),
-    "cut": Key(kind=dict, name="cut-off", label=settings, names_method=True, drops=True, replay=_CUT),
+    "cut": Key(kind=dict, name="cutoff", label=settings, names_method=True, drops=True, replay=_CUT),
     "chunks_sent": Key(kind=int, name="chunks sent", usual="all", label="{} sent".format, replay=_CUT),
 }
 """Every key by name, in the order of a stack's name; stacks of others may set more keys."""
@@ -191,6 +194,32 @@ def completed(label: str, spec: Spec) -> str:
     whole = qualities(spec) if parts else []
     said = (next((full for full in whole if full.startswith(f"{part} ")), part) for part in parts)
     return " · ".join([head, *said])
+
+
+def also_called(label: str, spec: Spec) -> set[str]:
+    """Return the names that a stack with a stored label has in any workspace or older release."""
+    whole = {label, completed(label, spec)}
+    whole |= {re.sub(SAID_K, "", name) for name in whole}
+    return whole | {re.sub(SAID_REST, r"\1", name) for name in whole}
+
+
+def is_called(name: str | None, label: str, spec: Spec) -> bool:
+    """Return whether a name is that of a stack, or of its custom pipeline."""
+    return name is not None and (name in also_called(label, spec) or name == spec.get("name"))
+
+
+def as_offered(name: Any, offered: Collection[object]) -> Any:  # noqa: ANN401 - whatever a list offers
+    """Return a choice in the form the list has.
+
+    The name of a stack may hold settings that set nothing apart here, and until 0.2 a K that nothing reads;
+    it may lack settings that set it apart here.
+    """
+    if name in offered or not isinstance(name, str):
+        return name
+    former = (name, re.sub(SAID_K, "", name))
+    longer = [one for one in offered if str(one).partition(" constant ")[0] in former]
+    shorter = (former[1], *(re.sub(SAID_REST, r"\1", one) for one in former))
+    return next((one for one in shorter if one in offered), longer[0] if len(longer) == 1 else name)
 
 
 def qualities(spec: Spec) -> list[str]:

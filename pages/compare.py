@@ -1,9 +1,9 @@
 import streamlit as st
 
+from core.axes import as_offered
 from core.ui.address.state import HANDED_ON
 from core.ui.draw import draw_page
 from core.ui.view import current_view
-from core.views.ask import as_offered
 from core.views.text import plain
 
 if asked := st.query_params.get_all("cmp"):  # set on another page, or in a link of an earlier release

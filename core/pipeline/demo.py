@@ -22,7 +22,7 @@ REPEATS = 5
 DEPTHS = (20, 50, 100, 200)
 _TOKENIZER = "o200k_base"
 _JUDGE = "an AI assistant of the team, reading each passage; one judge"
-_SECOND = "a second AI assistant of the team, without sight of the first grades"
+_SECOND = "a second language model, without sight of the first grades, checked by nobody"
 
 Progress = Callable[[int, int, str], None]
 """Reports each step: steps done, steps in all, and what is happening now."""

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.analysis.workspace.question import Question
+from core.axes import as_offered
 from core.choices import Choice, declared
 from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
@@ -18,7 +19,7 @@ from core.tables import remembered
 from core.ui.address import put
 from core.ui.address.state import bound, linked
 from core.ui.view import just_arrived
-from core.views.ask import BESIDE, BY_RULE, RUNNER_UP, as_offered, run_of, usual_stacks
+from core.views.ask import BESIDE, BY_RULE, RUNNER_UP, run_of, usual_stacks
 
 T = TypeVar("T")
 
@@ -101,6 +102,8 @@ def pick_one(
         setting: Whether it counts among the settings that differ from their default.
     """
     offered, default, about = _asked(options, key, usual, setting=setting)
+    if len(offered) == 1:  # a switch with one button switches nothing
+        return default
     draw = st.segmented_control if place is None else place.segmented_control
     chosen: T = draw(label, offered, default=default, required=True, **about, **more)
     return chosen

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
-from core.axes import SAID_K
+from core.axes import as_offered
 from core.choices import Choice
 from core.decide.rules import Decision
 from core.errors import InputError, UnknownNameError
@@ -28,18 +27,6 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 """Answers as release 0.2 gave them, by key: they named a unit, which the page now sets."""
 BESIDE, RUNNER_UP = "Beside the chosen stack", "the runner-up"
 """Labels of a choice of several stacks that always includes the first of the usual ones."""
-
-
-def as_offered(name: Any, offered: Collection[object]) -> Any:  # noqa: ANN401 - whatever a list offers
-    """Return a choice in the form the list has.
-
-    Until 0.2 the name of a stack held a K that nothing reads, and left out some settings at its end.
-    """
-    if name in offered or not isinstance(name, str):
-        return name
-    former = (name, re.sub(SAID_K, "", name))
-    now = (one for one in offered if str(one).partition(" constant ")[0] in former)
-    return former[1] if former[1] in offered else next(now, name)
 
 
 class Ask(Protocol):

@@ -252,7 +252,7 @@ _EVERY = (
         "new facts / 100 tokens",
         "Nuggets that the passages since the K before add, per 100 tokens of them.",
     ),
-    count("needed", "n needed", "Questions that would show a difference as large as observed (80 %)."),
+    count("needed", "n needed", "Queries that would show a difference as large as observed (80 %)."),
     count("needed_low", "at least", "Fewest that may be needed: 80 % limits of this sample."),
     count("needed_high", "at most", "Plan for so many; empty where the difference may be none."),
     signed(
@@ -526,7 +526,7 @@ _EVERY = (
     share("p_feasible", "P(within limits)", "Meets every limit."),
     share(
         "p_frontier",
-        "P(frontier) without limits",
+        "P(frontier)",
         "None is better in cost, latency and quality at once; excluded stacks count too.",
     ),
     share("p_sla", "P(SLA)", "Empty without an SLA, or where the latency is unknown."),

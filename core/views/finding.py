@@ -35,7 +35,7 @@ WORDS: Mapping[str, str] = {
     "headroom": "PROC reranker ceiling oracle recall ordering",
     "curves": "cutoff Top-K recall precision nDCG",
     "curves/by candidate depth": "pool reranker K",
-    "curves/cut-off methods": "dynamic Top-K threshold adaptive",
+    "curves/cutoff methods": "dynamic Top-K threshold adaptive",
     "readers": "RAG generation answers LLM accuracy",
     "readers/judges": "LLM as a judge correction people",
     "readers/refusing": "abstain unanswerable",

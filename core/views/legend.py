@@ -10,7 +10,7 @@ from core.decide.pareto import frontier_rows
 from core.views import text, theme
 from core.views.ask import RUNNER_UP, usual_stacks
 
-_LONGEST = 46  # characters of a label
+_LONGEST = 54  # characters of a label
 
 
 def colours_of(view: View, names: Sequence[str]) -> dict[str, str]:

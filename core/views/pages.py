@@ -148,7 +148,10 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Which stack other limits or latency targets give, and K query by query.",
             home="core.views.what_if.sections",
             moved={"scenarios": "", "routing": "routing"},
-            gone={"larger K": ("curves", "by candidate depth")},
+            gone={
+                "larger K": ("curves", "by candidate depth"),
+                "questions that change": ("what_if", "queries that change"),
+            },
             needs="results",
         ),
     ),
@@ -168,6 +171,10 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             ":material/show_chart:",
             "How quality grows with the number of passages you send, and where it stops.",
             home="core.views.curves.sections",
+            gone={
+                "cut-off methods": ("curves", "cutoff methods"),
+                "cut-off table": ("curves", "cutoff table"),
+            },
             compares=True,
             needs="results",
         ),

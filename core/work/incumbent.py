@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.analysis.workspace.resolve import known_collection
-from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.scope import Scope, called
 from core.analysis.workspace.stacks import runs_in
+from core.axes import is_called
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot, Store
 from core.tables import schema
@@ -38,8 +39,8 @@ def _found(snapshot: Snapshot, collection: str | None, name: str) -> str:
     runs = snapshot.runs(collection)
     shown = [runs_in(snapshot, Scope(space)) for space in runs["collection_id"].unique(maintain_order=True)]
     names = pl.concat([schema("run_id name").to_frame(), *(rows["run_id", "name"] for rows in shown)])
-    for known, column in ((runs, "run_id"), (names, "name"), (runs, "label")):
-        found = known.filter(pl.col(column) == name)["run_id"].to_list()
+    for known, column in ((runs, "run_id"), (names, "name"), (runs, "label"), (runs, None)):
+        found = known.filter(pl.col(column) == name)["run_id"].to_list() if column else called(known, name)
         if len(found) > 1:
             raise InputError(
                 f"{len(found)} stacks are called {name!r}.", do="Name its workspace, or its run."
@@ -53,7 +54,7 @@ def mark_named(store: Store, name: str | None, run_ids: Sequence[str]) -> None:
     """Mark the one of these runs whose label, or whose pipeline, has a name; None = mark nothing."""
     named = store.read().runs().filter(pl.col("run_id").is_in(list(run_ids))) if name else pl.DataFrame()
     for row in named.iter_rows(named=True):
-        if name in (row["label"], json.loads(row["spec"]).get("name")):
+        if is_called(name, row["label"], json.loads(row["spec"])):
             with store.write("mark", f"runs today: {name}") as writer:
                 writer.mark(row["run_id"])
 

@@ -40,6 +40,8 @@ NOWHERE = {
     r"won back|win back": "recovered",
     r"doubt left": "could still change",
     r"kinds? of questions?": "kind of query",
+    r"held-out questions?": "held-out query: questions are what people write into golden sets",
+    r"cut-offs?": "cutoff",
     r"drawn towards": "corrected for",
 }
 """Words that no page shows, be it below its heading, on a card, above a field, in a fold, chart or table."""

@@ -43,7 +43,7 @@ def test_curves_against_what_is_sent(open_page: OpenPage, demo_store: Path):
         frame.value for frame in app.dataframe if "tokens" in frame.value.columns and "k" in frame.value
     )
     assert (table["usd_per_1k"].dropna() > 0).all()
-    cut = rows(open_page(demo_store, "curves/cut-off methods", kgen="gpt-5"))
+    cut = rows(open_page(demo_store, "curves/cutoff methods", kgen="gpt-5"))
     assert {"max-gap", "gmm", "everything"} <= set(cut["way"])
     alone = open_page(demo_store, "curves", kx=X_AXES["usd_per_1k"])
     assert alone.session_state["kx"] == X_AXES["k"]  # nobody to pay

@@ -54,22 +54,22 @@ CANNOT_FILL = {
     "latency/indexes": "No stand-alone index benchmark yet.",
     "what_if/criteria weights": "No stack here was reranked by several criteria.",
     "curves/by candidate depth": "No two stacks here differ in their candidate depth K alone.",
-    "golden/people": "People graded the whole Top-K of 0 queries; at least 10 are needed.",
+    "golden/people": "Nobody has graded these passages by hand.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
     "diagnostics/drift": "No queries with a date yet.",
     "diagnostics/live quality": "No queries with a date yet.",
     "diagnostics/recall": "No stack of this workspace was asked perturbed queries.",
     "what_if/steps": "No stack is marked as running today.",
     "what_if/deadlines": "No stack is marked as running today.",
-    "what_if/questions that change": "No stack is marked as running today.",
+    "what_if/queries that change": "No stack is marked as running today.",
     "what_if/stay or switch": "No stack is marked as running today.",
 }
 """Places that the demo has nothing for, with what they say."""
 DEEPER = ("curves/by candidate depth",)
 """Places about the K of a reranker, of which the published figures have some."""
 OF_OTHERS = {
-    "curves/cut-off methods": "F1 of what is kept",
-    "curves/cut-off table": "F1 of what is kept",
+    "curves/cutoff methods": "F1 of what is kept",
+    "curves/cutoff table": "F1 of what is kept",
     "golden/judges": "how far judges agree",
     "golden/unseen": "passages that nobody judged",
     "latency": "milliseconds",

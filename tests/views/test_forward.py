@@ -57,10 +57,10 @@ SELDOM = {
         "what_if/stay or switch",
         "what_if/steps",
         "what_if/deadlines",
-        "what_if/questions that change",
+        "what_if/queries that change",
         "what_if/few grades",
-        "curves/cut-off methods",
-        "curves/cut-off table",
+        "curves/cutoff methods",
+        "curves/cutoff table",
     ),
     *("latency/reranker by K", "golden/unseen", "add/formats"),
 }

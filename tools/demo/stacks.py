@@ -27,6 +27,7 @@ if hasattr(os, "sched_setaffinity"):  # one core, so that engines start one thre
 
 import polars as pl
 
+from core.axes import SAID_REST
 from core.cli.app import app
 from core.exporters import write
 from core.files import replacing
@@ -108,7 +109,7 @@ def _each(*axes: Axes) -> list[Stack]:
 def plain(stack: Stack) -> str:
     """Name a stack without the parts that all of them share, or that nothing reads."""
     said = stack.label.replace(RERANKER, "late interaction").replace(f"{ENCODER} 384 d", "MiniLM")
-    said = re.sub(r"( : [\d.]+) constant 10", r"\1", said.replace("wordllama 256 d", "wordllama"))
+    said = re.sub(SAID_REST, r"\1", said.replace("wordllama 256 d", "wordllama"))
     return said if stack.spec["reranker"] != "none" else said.replace(f", K = {K}", "")
 
 

@@ -18,7 +18,16 @@ from core.analysis.workspace.filters import no_leaks
 from core.analysis.workspace.narrow import READS, Choices, Narrowed, Reads, judging, narrow
 from core.analysis.workspace.query_sets import unperturbed
 from core.analysis.workspace.question import Question
-from core.analysis.workspace.scope import Answering, Latency, Quality, Scope, audits, resolve_runs, zone
+from core.analysis.workspace.scope import (
+    Answering,
+    Latency,
+    Quality,
+    Scope,
+    audits,
+    called,
+    resolve_runs,
+    zone,
+)
 from core.axes import stack_key
 from core.decide.axes import LEAK
 from core.decide.rules import Constraints
@@ -211,7 +220,7 @@ def _marked(snapshot: Snapshot, collection_id: str) -> str | None:
 
 
 def taken(table: pl.DataFrame, name: str) -> str:
-    """Return the run_id of a stack of the workspace, by its id, name or label.
+    """Return the run_id of a stack of the workspace, by its id, name, label or former name.
 
     Raises:
         UnknownNameError: If there is none in the workspace.
@@ -220,6 +229,9 @@ def taken(table: pl.DataFrame, name: str) -> str:
         rows = table.filter(pl.col(column) == name)
         if rows.height:
             return str(rows["run_id"][0])
+    before = called(table, name)
+    if len(before) == 1:
+        return before[0]
     raise UnknownNameError("stack", name, table["name"])
 
 

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 import polars as pl
 
-from core.axes import SAID_K
+from core.axes import also_called
 from core.errors import InputError, UnknownNameError
 from core.golden.adding import ancestry
 from core.metrics import Measure
@@ -202,22 +202,33 @@ class Latency:
         return f"{_OF[self.scope]} latency {self.percentile} (ms)"
 
 
-def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the run ids behind names: ids, or labels that only one run has, also without their K.
+def called(runs: pl.DataFrame, name: str) -> list[str]:
+    """Return the runs that have a name in any workspace or older release.
 
     Args:
-        runs: Columns run_id and label.
+        runs: Columns run_id, label and, if known, spec.
+    """
+    specs = runs["spec"] if "spec" in runs.columns else ["{}"] * runs.height
+    rows = zip(runs["run_id"], runs["label"], specs, strict=True)
+    return [run_id for run_id, label, spec in rows if name in also_called(label, json.loads(spec))]
+
+
+def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the run ids behind names: ids, labels that only one run has, or names that it is shown by.
+
+    Args:
+        runs: Columns run_id, label and, if known, spec.
         names: The user's names.
 
     Raises:
         UnknownNameError: If no run has this id or label.
         InputError: If several have the label.
     """
-    ids, label = set(runs["run_id"]), pl.col("label")
+    ids = set(runs["run_id"])
     resolved: list[str] = []
     for name in names:
-        labelled = runs.filter(label == name)["run_id"].to_list()
-        labelled = labelled or runs.filter(label.str.replace(SAID_K, "") == name)["run_id"].to_list()
+        labelled = runs.filter(label=name)["run_id"].to_list()
+        labelled = labelled or called(runs, name)
         if name in ids:
             resolved.append(name)
         elif len(labelled) == 1:

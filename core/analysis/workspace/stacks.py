@@ -34,7 +34,7 @@ from core.analysis.workspace.scores import (
     unperturbed,
 )
 from core.analysis.workspace.units import WHOLE, searched_whole
-from core.axes import SAID_K, completed, params_words
+from core.axes import SAID_K, SAID_REST, completed, params_words
 from core.bidi import CONTROLS
 from core.metrics import Measure, ratio_of_means
 from core.metrics.engine import to_depth
@@ -43,7 +43,7 @@ from core.prices import PriceBook
 from core.records import Origin
 from core.stats.means import mean_interval
 from core.store import Snapshot
-from core.tables import schema
+from core.tables import remembered, schema
 
 LEAST_JUDGED = 0.1
 """Judged share of what could be judged in a Top-K that some stack needs for a decision (metrics.md §9)."""
@@ -117,10 +117,21 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     ]
     axes.append(pl.Series("params", [params_words(spec) or None for spec in specs], dtype=pl.String))
     said = {"other texts": list(other_texts(runs)[0]), WHOLE: searched_whole(snapshot, scope.collection_id)}
-    labels = [completed(label, spec) for label, spec in zip(runs["label"], specs, strict=True)]
-    axes += [_shallowest(runs), pl.Series("whole_label", labels, dtype=pl.String)]
-    runs = runs.with_columns(axes).with_columns(_unique_names(said))
-    return runs.drop("shallowest", "whole_label").sort(_WITHOUT_K, "candidates", "name")
+    runs = runs.with_columns(*axes, _shallowest(runs))
+    runs = runs.join(_said_labels(snapshot.runs(scope.collection_id)), on="run_id", maintain_order="left")
+    runs = runs.with_columns(_unique_names(said)).drop("shallowest", "said_label")
+    return runs.sort(_WITHOUT_K, "candidates", "name")
+
+
+@remembered
+def _said_labels(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the label of each run of a collection with the settings that set it apart there: said_label."""
+    labels = list(map(completed, runs["label"], map(json.loads, runs["spec"])))
+    whole = pl.Series("whole", labels, dtype=pl.String).str.replace_all(f"[{CONTROLS}]", "")
+    short = pl.col("whole").str.replace(SAID_REST, "$1")
+    others = pl.col("whole").str.replace(SAID_K, "").n_unique().over(short.str.replace(SAID_K, ""))
+    said = pl.when(others == 1).then(short).otherwise("whole")
+    return runs.select("run_id", whole).select("run_id", said_label=said)
 
 
 def _shallowest(runs: pl.DataFrame) -> pl.Series:
@@ -140,7 +151,7 @@ def _unique_names(said: Mapping[str, list[str]]) -> pl.Expr:
     Args:
         said: The suffix for the labels of certain runs.
     """
-    label = pl.col("whole_label").str.replace_all(f"[{CONTROLS}]", "")
+    label = pl.col("said_label")
     label = pl.when("shallowest").then(label.str.replace(SAID_K, "")).otherwise(label)
     for words, odd in said.items():
         label = pl.when(pl.col("run_id").is_in(odd)).then(label + f" · {words}").otherwise(label)

@@ -1,4 +1,4 @@
-"""Dynamic cut-offs: how many passages of a ranking to keep, by its scores alone.
+"""Dynamic cutoffs: how many passages of a ranking to keep, by its scores alone.
 
 The methods come from the thesis on RAG methods, §3.4. Each sees the scores s₁ ≥ s₂ ≥ … ≥ sₙ of one query
 and answers with the number of passages to keep, 1 to n. What they share:
@@ -45,7 +45,7 @@ class Cut(Method):
     @property
     def missing(self) -> ClqError | None:
         """Return the error that names the package to install before this can be used; None = nothing."""
-        return obstacle(self.package, RUN_REQUIREMENTS, f"The cut-off {self.name}")
+        return obstacle(self.package, RUN_REQUIREMENTS, f"The cutoff {self.name}")
 
 
 def _percentile(scores: Scores, options: JsonMap) -> int:

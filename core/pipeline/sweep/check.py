@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from core.axes import is_called
 from core.errors import ClqError, UnknownNameError
 from core.extras import SEARCH_REQUIREMENTS, installed
 from core.pipeline.evaluate.identity import MODELS, billed_by
@@ -303,7 +304,7 @@ def _incumbent(spec: SweepSpec, stacks: Sequence[Stack]) -> Iterator[Problem]:
     """Yield a problem if the stack that runs today matches none of the stacks, or several."""
     if spec.incumbent is None or spec.searched:
         return
-    named = [stack for stack in stacks if spec.incumbent in (stack.label, stack.spec.get("name"))]
+    named = [stack for stack in stacks if is_called(spec.incumbent, stack.label, stack.spec)]
     if len(named) != 1:
         reason = f"{len(named) or 'No'} stacks are called {spec.incumbent!r}."
         yield Problem("incumbent", reason, f"Name one: {', '.join(stack.label for stack in stacks[:8])}.")

@@ -179,7 +179,7 @@ class Axes(Table):
             "accents", "initials", "inverted", "case", "nfd"; 0 = unchanged.
         chunker: How documents are cut into passages; empty = files of text by sentences, as the paper does,
             and passages of a collection as they are.
-        cut: Dynamic cut-off of the final ranking, or "none".
+        cut: Dynamic cutoff of the final ranking, or "none".
         chunks_sent: How many passages go to the generator, or "all".
     """
 

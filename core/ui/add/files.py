@@ -146,7 +146,7 @@ def _columns(file: Preview, row: Row | None, place: int) -> TableAs | None:
     cells = _cells(place) if stacks else None
     chosen = dict(_meanings(file, row, place))
     if more := len(file.columns) - len(chosen):
-        st.caption(f"{count(more, 'more column')} as recognised; --column on the command line maps them too.")
+        st.caption(f"{count(more, 'more column')} as recognised; the command import maps these too.")
     for meaning in words.twice(chosen):
         st.warning(f"Two columns mean {plain(meaning)}: one is taken.", icon=":material/warning:")
     return words.said(file, row, chosen, cells)

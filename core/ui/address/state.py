@@ -15,13 +15,14 @@ from typing import Any
 import streamlit as st
 
 from core.analysis.workspace.question import Question
+from core.axes import as_offered
 from core.choices import Declaring, declared
 from core.decide.axes import FORMER, STEP, nearest_setting
 from core.decide.switching import Terms
 from core.errors import cut
 from core.number_format import PER_1K, dollars_per_1k
 from core.prices.calculator import CostInputs
-from core.views.ask import RENAMED, as_offered
+from core.views.ask import RENAMED
 from core.views.link import RULES, written
 
 LATEST = "latest"

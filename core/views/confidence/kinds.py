@@ -64,16 +64,18 @@ TABLE = cols.Rows(
         "On these very queries, on which it was picked: that flatters it.",
         width=290,
     ),
-    cols.score(
-        "quality", "its quality in sample", "On these queries, on which it was picked: that flatters it."
-    ),
-    "quality_low quality_high",
-    cols.score("today", "chosen stack's", "Quality of the chosen stack on these queries."),
-    cols.number(
-        "p_holm",
-        "p (Holm)",
-        "Against random sets of as many queries, Holm-adjusted over the kinds.",
-        digits=4,
+    more=(
+        cols.score(
+            "quality", "its quality in sample", "On these queries, on which it was picked: that flatters it."
+        ),
+        "quality_low quality_high",
+        cols.score("today", "chosen stack's", "Quality of the chosen stack on these queries."),
+        cols.number(
+            "p_holm",
+            "p (Holm)",
+            "Against random sets of as many queries, Holm-adjusted over the kinds.",
+            digits=4,
+        ),
     ),
 )
 

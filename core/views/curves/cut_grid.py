@@ -1,4 +1,4 @@
-"""Page K curves: every cut-off with every reranker and chunking, beside the thesis's tables 7.6 and 7.7."""
+"""Page K curves: every cutoff with every reranker and chunking, beside the thesis's tables 7.6 and 7.7."""
 
 from __future__ import annotations
 
@@ -145,9 +145,9 @@ def _after(cut: Mapping[str, Any], *, several: bool) -> str:
     return f" after {cut['reranker']}"
 
 
-@section("cut-off table", "Which cut-off suits which reranker and chunking?", seldom)
+@section("cutoff table", "Which cutoff suits which reranker and chunking?", seldom)
 def cut_off_table(view: View, ask: Ask) -> Blocks:
-    """Yield every reranker, chunking and cut-off of a stack's family with its score and passages kept."""
+    """Yield every reranker, chunking and cutoff of a stack's family with its score and passages kept."""
     run_id = ask.stack(view.table, view.decision, "Stack", "cutof")
     paper = Fold(PAPER, [Table(printed(), cols.Rows("thesis_thresholds", *NAMES, *THESIS))])
     if run_id is None:

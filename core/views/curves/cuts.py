@@ -1,4 +1,4 @@
-"""Dynamic cut-offs beside a fixed K: which passages each keeps, and how good they are (metrics.md §6).
+"""Dynamic cutoffs beside a fixed K: which passages each keeps, and how good they are (metrics.md §6).
 
 The prompt tokens of Top(K) are those of its passages in a generator's prompt, at every K (metrics.md §11).
 """
@@ -181,12 +181,12 @@ def _descending(scores: npt.NDArray[np.float64]) -> bool:
 
 
 def usable() -> list[str]:
-    """Return the dynamic cut-offs that can be computed with what is installed."""
+    """Return the dynamic cutoffs that can be computed with what is installed."""
     return [name for name, cut in CUTS.items() if cut.missing is None]
 
 
 def lacking() -> str:
-    """Say how to get the cut-offs that cannot be computed, or return "" if all can."""
+    """Say how to get the cutoffs that cannot be computed, or return "" if all can."""
     missing = [cut.missing for cut in CUTS.values() if cut.missing is not None]
     return " ".join(map(str, missing))
 
@@ -246,7 +246,7 @@ def _table(
 def figure(rows: pl.DataFrame) -> go.Figure:
     """Draw F1 against the passages kept.
 
-    Fixed depths form a line, every dynamic cut-off is a separate mark.
+    Fixed depths form a line, every dynamic cutoff is a separate mark.
     """
     fixed, dynamic = (rows.filter(pl.col("dynamic") == wanted) for wanted in (False, True))
     lines = [("fixed K", fixed.sort("kept"), "lines+markers")]

@@ -167,9 +167,9 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     yield Fold("Step by step", [Table(by_step.with_columns(paying), STEPS.measured(view.quality.name))])
 
 
-@section("cut-off methods", "Is a cutoff chosen query by query better than one for all?", seldom)
+@section("cutoff methods", "Is a cutoff chosen query by query better than one for all?", seldom)
 def cut_off_methods(view: View, ask: Ask) -> Blocks:
-    """Yield the quality of what each cut-off keeps of a stack's rankings, beside fixed depths."""
+    """Yield the quality of what each cutoff keeps of a stack's rankings, beside fixed depths."""
     run_id = ask.stack(view.table, view.decision, "Stack", "cutof")
     generator = ask_generator(view, ask)
     if run_id is None:

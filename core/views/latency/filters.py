@@ -20,7 +20,7 @@ from core.views.blocks import Answer, Blocks, Chart, Fold, Table, Text, section
 from core.views.legend import colours_of, labels_of
 
 NOTHING = "No query here has a filter."
-NEEDS = "Import filters of questions and metadata of passages."
+NEEDS = "Import filters of queries and metadata of passages."
 HOW = (
     "Selectivity: share of the passages that a filter leaves. Leak: share of questions whose first K hold a "
     "passage that the filter forbids. Short: fewer allowed passages than exact filtered search returns. "

@@ -1,4 +1,4 @@
-"""Section of What if on single questions: what a move changes, and which questions get worse by it."""
+"""Section of What if on single queries: what a move changes, and which queries get worse by it."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ BY_TAG = cols.Rows(
 )
 
 
-@section("questions that change", "Which questions would a move change, and which make worse?", seldom)
+@section("queries that change", "Which queries would a move change, and which make worse?", seldom)
 def questions(view: View, ask: Ask) -> Blocks:
-    """Yield the share of questions that change and that get worse, by tag, and the questions themselves."""
+    """Yield the share of queries that change and that get worse, by tag, and the questions themselves."""
     if view.incumbent is None or view.table.height < 2:
         yield from unmarked()
         return

@@ -46,7 +46,7 @@ WORK = cols.Rows(
     cols.text("basis", "how it comes about"),
 )
 NO_GAIN = "What each step gains is not known: quality is known on average alone."
-BAND = "Bands: 95 % interval over the questions; what the move costs once is taken as it stands."
+BAND = "Bands: 95 % interval over the queries; what the move costs once is taken as it stands."
 FRONTIER = "Line: the best quality for each amount. Square: the stack that runs today."
 MOVES = cols.Rows(
     "moves",
@@ -63,7 +63,7 @@ WITH_REPLAYS = cols.Rows(
     "steps",
     *MOVES.columns,
     cols.signed(
-        "in_sample", "replayed, in sample", "A fusion that nobody ran, on the questions that chose it."
+        "in_sample", "replayed, in sample", "A fusion that nobody ran, on the queries that chose it."
     ),
 )
 RULE = (
@@ -73,7 +73,7 @@ RULE = (
 )
 REPLAYED = (
     "Replayed fusions were not run: stored rankings were merged in other ways. "
-    f"Each was chosen on {FOLDS - 1} fifths of the questions and measured on the rest. "
+    f"Each was chosen on {FOLDS - 1} fifths of the queries and measured on the rest. "
     "The gain in sample is no promise."
 )
 AT_FOLDER = "To run one, the command switch prints lines with room for {model}'s folder."

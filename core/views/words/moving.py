@@ -122,15 +122,15 @@ def replayed(found: Sequence[Replay]) -> str:
         return ""
     best, gain = found[0], found[0].gain
     ends = interval(gain.low, gain.high)
-    held = f"{signed(gain.difference)}{ends} on held-out questions, n = {gain.n}"
+    held = f"{signed(gain.difference)}{ends} on held-out queries, n = {gain.n}"
     words = f"Replayed, not run: {best.name}, {held}; {signed(best.in_sample)} in sample."
     return " ".join(filter(None, (words, shallow([best]))))
 
 
 def shallow(found: Sequence[Replay]) -> str:
-    """Say on how many questions a replay had less of a leg than it merges, or return "" if on none."""
+    """Say on how many queries a replay had less of a leg than it merges, or return "" if on none."""
     most = max((replay.short for replay in found), default=0)
-    return f"On {count(most, 'question')} a leg is stored less deep than it is merged." if most else ""
+    return f"On {count(most, 'query')} a leg is stored less deep than it is merged." if most else ""
 
 
 def to_run(replay: Replay) -> str:

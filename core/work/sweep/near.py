@@ -12,7 +12,7 @@ from core.analysis.moves.cost import Ground, items_of
 from core.analysis.moves.switching import asked_move
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
-from core.axes import Spec
+from core.axes import Spec, is_called
 from core.decide.axes import COST, STEPS
 from core.decide.switching import Terms, largest, needed
 from core.pipeline.evaluate import Job
@@ -50,10 +50,11 @@ def near(snapshot: Snapshot, job: Job) -> tuple[Job, list[Problem]]:
 def _running(snapshot: Snapshot, job: Job) -> Spec:
     """Return the specification of the stack that runs today: named by the search, or marked in the store."""
     name, runs = job.spec.get("incumbent"), snapshot.runs(job.collection_id)
-    named = [stack.spec for stack in job.stacks if name in (stack.label, stack.spec.get("name"))]
+    named = [stack.spec for stack in job.stacks if is_called(name, stack.label, stack.spec)]
     if name is not None and not named and not runs.is_empty():
         shown = runs_in(snapshot, Scope(job.collection_id)).select("run_id", "name", "label", "spec")
-        named = [json.loads(row[-1]) for row in shown.iter_rows() if name in row[:-1]]
+        known = ((*row[:3], json.loads(row[3])) for row in shown.iter_rows())
+        named = [row[3] for row in known if name in row[:2] or is_called(name, row[2], row[3])]
     elif name is None and (marked := snapshot.incumbent(job.collection_id)) is not None:
         named = [json.loads(text) for run, text in runs.select("run_id", "spec").iter_rows() if run == marked]
     if len(named) == 1:

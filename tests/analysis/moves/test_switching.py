@@ -202,7 +202,7 @@ def test_what_ends_is_listed_and_said(view: View):
 
 
 def test_the_questions_that_a_move_changes_are_counted(store: Path, view: View):
-    said = open_store(store).workspace("lab").page("what_if", "questions that change")
+    said = open_store(store).workspace("lab").page("what_if", "queries that change")
     assert said.sentence.startswith("0.0 % of queries get worse by ")
     assert said.sentence.endswith("50.0 % better.")
     cards = next(block.cards for block in said.blocks if isinstance(block, Cards))

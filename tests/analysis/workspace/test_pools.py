@@ -55,7 +55,7 @@ CASES = {
         {"two": {"candidates": 2, "reranker": "r"}, "six": {"candidates": 6, "reranker": "r"}},
         {"two": "dense@2", "six": "dense@6"},
     ),
-    "a cut-off looks at the scores of its K": (
+    "a cutoff looks at the scores of its K": (
         {
             "two": {"candidates": 2, "cut": {"method": "otsu"}},
             "six": {"candidates": 6, "cut": {"method": "otsu"}},

@@ -8,15 +8,15 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from core.analysis.workspace.resolve import taken
-from core.analysis.workspace.scope import Ids, Latency, Quality, Scope
+from core.analysis.workspace.scope import Ids, Latency, Quality, Scope, resolve_runs
 from core.analysis.workspace.stacks import runs_in
-from core.errors import UnknownNameError
+from core.axes import as_offered
+from core.errors import InputError, UnknownNameError
 from core.prices import load_books
 from core.prices.cost import cost_per_1k
-from core.records import Origin
+from core.records import Origin, Stack
 from core.store import Snapshot, Store
 from core.views import text
-from core.views.ask import as_offered
 from tests.metrics import oracle
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER, every_k, table
@@ -120,11 +120,18 @@ def test_a_k_that_nothing_reads_stands_in_no_name_but_of_runs_that_differ_in_it_
         ("BM25 ⊕ e · rrf 1 : 2", "BM25 ⊕ e · rrf 1 : 2 constant 10"),
         ("BM25 ⊕ e, K = 50 · rrf 1 : 2", "BM25 ⊕ e · rrf 1 : 2 constant 10"),
         ("BM25 ⊕ e · rrf 1 : 3", "BM25 ⊕ e · rrf 1 : 3"),
+        ("BM25 ⊕ e · rrf 1 : 4 constant 10", "BM25 ⊕ e · rrf 1 : 4"),
+        ("BM25 ⊕ e, K = 50 · rrf 1 : 4 constant 10 depth 50", "BM25 ⊕ e · rrf 1 : 4"),
+        ("BM25 ⊕ e · rrf constant 10", "BM25 ⊕ e · rrf constant 10"),
+        ("BM25 ⊕ e · rrf 1 : 2 constant 20", "BM25 ⊕ e · rrf 1 : 2 constant 20"),
         (3, 3),
     ],
 )
 def test_links_to_names_of_before_still_find_their_stack(asked: object, found: object):
-    assert as_offered(asked, ["BM25", "a + r, K = 1", 3, "BM25 ⊕ e · rrf 1 : 2 constant 10"]) == found
+    names = ["BM25", "a + r, K = 1", 3, "BM25 ⊕ e · rrf 1 : 2 constant 10", "BM25 ⊕ e · rrf 1 : 4"]
+    assert as_offered(asked, names) == found
+    twice = [*names, "BM25 ⊕ e · rrf 1 : 2 constant 20"]  # a short name that now stands for two is neither
+    assert as_offered("BM25 ⊕ e · rrf 1 : 2", twice) == "BM25 ⊕ e · rrf 1 : 2"
 
 
 def test_a_stored_label_that_hides_a_setting_is_completed_and_still_finds_its_run(tmp_path: Path):
@@ -144,6 +151,47 @@ def test_a_stored_label_that_hides_a_setting_is_completed_and_still_finds_its_ru
         "d": "e · convex",
     }
     assert taken(runs, "BM25 ⊕ e · rrf 1 : 2") == "a"
+
+
+@pytest.mark.parametrize(
+    ("fusion", "said", "label"),
+    [
+        ({"constant": 10, "weights": [1, 1.3]}, "rrf 1 : 1.3", "rrf 1 : 1.3 constant 10"),
+        ({"constant": 10, "depth": 50, "weights": [2, 1]}, "rrf 2 : 1", "rrf 2 : 1 depth 50 constant 10"),
+        ({"constant": 10}, "rrf constant 10", "rrf constant 10"),
+    ],
+)
+def test_a_name_holds_settings_that_set_apart_and_is_found_by_longer_and_shorter_ones(
+    fusion: dict[str, object], said: str, label: str, tmp_path: Path
+):
+    spec = {"sparse": "bm25", "embedder": "e", "candidates": 50, "reranker": "none"}
+    stack = Stack({**spec, "fusion": {"method": "rrf", "depth": 100, **fusion}})
+    assert stack.label == f"BM25 ⊕ e, K = 50 · {label}"
+    plain = Lab().run("a", label=stack.label, spec=stack.spec).run("b", label="BM25 ⊕ e, K = 50", spec=spec)
+    snapshot = plain.write(tmp_path / "plain").read()
+    runs = runs_in(snapshot, Scope("lab"))
+    assert runs["name"].to_list() == ["BM25 ⊕ e", f"BM25 ⊕ e · {said}"]
+    for name in (f"BM25 ⊕ e · {said}", f"BM25 ⊕ e · {label}", stack.label, f"BM25 ⊕ e, K = 50 · {said}", "a"):
+        assert taken(runs, name) == "a"
+        assert resolve_runs(snapshot.runs("lab"), [name]) == ["a"]
+    with pytest.raises(UnknownNameError):
+        taken(runs, f"BM25 ⊕ e · {label.replace('10', '20')}")
+
+
+def test_a_choice_of_runs_changes_no_name_and_two_constants_stay_in_both_names(tmp_path: Path):
+    fusion = {"method": "rrf", "depth": 100, "weights": [1, 2]}
+    lab = Lab()
+    for run, constant in (("a", 10), ("b", 20)):
+        lab = lab.run(
+            run, label=f"e · rrf 1 : 2 constant {constant}", spec={"fusion": {**fusion, "constant": constant}}
+        )
+    snapshot = lab.write(tmp_path / "s").read()
+    runs = runs_in(snapshot, Scope("lab", None, ("b",)))
+    assert runs["name"].to_list() == ["e · rrf 1 : 2 constant 20"]
+    with pytest.raises(UnknownNameError):
+        taken(runs_in(snapshot, Scope("lab")), "e · rrf 1 : 2")
+    with pytest.raises(InputError, match="2 runs"):
+        resolve_runs(snapshot.runs("lab"), ["e · rrf 1 : 2"])
 
 
 def test_runs_that_share_a_label_are_told_apart(tmp_path: Path):

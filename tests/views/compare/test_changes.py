@@ -44,7 +44,7 @@ def found(*specs):
         (DENSE, {**DENSE, "reranker": "rerank-2.5"}, ("reranker", "none → rerank-2.5")),
         (DENSE, {**DENSE, "candidates": 100}, ("candidate depth", "K = 50 → K = 100")),
         (DENSE, {**DENSE, "metric": "ip"}, ("distance", "cosine → ip")),
-        (DENSE, {**DENSE, "cut": {"method": "knee"}}, ("cut-off", "none → knee")),
+        (DENSE, {**DENSE, "cut": {"method": "knee"}}, ("cutoff", "none → knee")),
         (DENSE, {**DENSE, "chunks_sent": 8}, ("chunks sent", "all → 8")),
         (DENSE, {**DENSE, "chunker": {"method": "page", "size": 200}}, ("chunker", "none → page, size 200")),
         (SPARSE, {**SPARSE, "bm25": {"k1": 0.9}}, ("BM25 parameters", "default → k1 0.9")),
