@@ -132,7 +132,7 @@ class Session:
         elif element == "bidi_component" and STRIP in answer.delta.new_element.bidi_component.id:
             strip = answer.delta.new_element.bidi_component
             self._strip, self._part = strip.id, answer.delta.fragment_id
-            self._limits = json.loads(strip.json)
+            self._limits = json.loads(strip.json)[0]
         elif element in ("slider", "number_input"):
             widget = getattr(answer.delta.new_element, element)
             self._widgets[widget.label] = widget

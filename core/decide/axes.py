@@ -418,8 +418,9 @@ def nearest_setting(name: str, known: Iterable[str]) -> str:
 
 def floats(table: pl.DataFrame, column: str) -> Floats:
     """Return a column as numbers [n]; NaN = unknown, everywhere if the table has no such column."""
-    if column not in table.columns:
+    values = table.get_column(column, default=None)
+    if values is None:
         return np.full(table.height, np.nan)
-    values = table[column]
     # A null becomes NaN in the conversion; filling it first takes ten times as long.
-    return (values if values.dtype == pl.Float64 else values.cast(pl.Float64)).to_numpy()
+    found: Floats = (values if values.dtype == pl.Float64 else values.cast(pl.Float64)).to_numpy()
+    return found

@@ -12,8 +12,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -173,7 +174,7 @@ class Decision:
                 **{axis.unknown: self.unknown[rows, place] for place, axis in enumerate(self.required)},
             }
         )
-        return frame.select(reason=_in_words(list(broken), self.required, self.quality)).to_series()
+        return frame.select(reason=_in_words(tuple(broken), self.required, self.quality)).to_series()
 
 
 def _reasons(among: tuple[Axis, ...]) -> list[tuple[str, Axis]]:
@@ -191,7 +192,8 @@ def _lookup(words: list[str]) -> pl.Expr:
     return pl.col("constraint").replace_strict(dict(enumerate(words)), return_dtype=pl.String)
 
 
-def _in_words(broken: Sequence[Axis], required: tuple[Axis, ...], quality: Axis) -> pl.Expr:
+@lru_cache(64)
+def _in_words(broken: tuple[Axis, ...], required: tuple[Axis, ...], quality: Axis) -> pl.Expr:
     """Return an unknown quality, or every broken limit (of any row), or the unknown numbers."""
     amounts = [pl.when(pl.col(axis.key) > 0).then(_beyond(axis)) for axis in broken]
     lacking = [pl.when(pl.col(axis.unknown)).then(pl.lit(axis.unknown)) for axis in required]

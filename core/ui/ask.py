@@ -33,6 +33,7 @@ class Visitor:
 
     def __init__(self) -> None:
         self._row: DeltaGenerator | None = None
+        self._folded = False
 
     def next_row(self) -> None:
         """Start a new row with the next question."""
@@ -60,6 +61,8 @@ class Visitor:
     ) -> T:
         """Ask for one entry of a list."""
         offered = list(options)
+        if self._unseen(key):
+            return offered[0] if usual is None else usual
         if first is not None:
             chosen = {st.session_state.get(key), *st.query_params.get_all(key)}
             offered = offered[:first] + [option for option in offered[first:] if option in chosen]
@@ -133,14 +136,21 @@ class Visitor:
 
     @contextmanager
     def aside(self, title: str) -> Iterator[None]:
-        """Ask in a popover within the row."""
+        """Ask in a popover within the row.
+
+        A list in it that stands at its default is drawn once it is opened: a hidden one would slow down
+        every move of a slider.
+        """
         row = self._place()
         with row:
-            self._row = st.popover(title, icon=":material/tune:")
+            self._row = opened = st.popover(
+                title, icon=":material/tune:", key=f"aside_{title}", on_change="rerun"
+            )
+        self._folded = not opened.open
         try:
             yield
         finally:
-            self._row = row
+            self._row, self._folded = row, False
 
     def choice(self, choice: Choice, usual: T, options: Sequence[T] = (), *, off: bool = False) -> T:
         """Ask for a declared choice."""
@@ -152,6 +162,9 @@ class Visitor:
         usual: str = BY_RULE, instead: str = "", about: str = "",
     ) -> str | None:  # fmt: skip
         """Ask for a stack."""
+        if usual == BY_RULE and self._unseen(key):
+            chosen = decision.chosen
+            return None if chosen is None else str(table["run_id"][chosen])
         with self._place():
             return pick_stack(table, decision, label, key, usual, instead=instead, help=about or None)
 
@@ -162,6 +175,11 @@ class Visitor:
         """Ask for several stacks."""
         with self._place():
             return pick_stacks(table, decision, key, usual=usual, most=most, label=label, unsaid=unsaid)
+
+    def _unseen(self, key: str) -> bool:
+        """Return whether a question is folded away, and nothing has been answered to it."""
+        said = key in st.query_params or key in st.session_state or st.session_state.get(KEPT + key)
+        return self._folded and not said
 
     def _place(self) -> DeltaGenerator:
         if self._row is None:

@@ -158,14 +158,17 @@ def _strip(offered: Sequence[Limit]) -> None:
 
     _component(
         key=STRIP,
-        data={
-            "limits": [limit.spec() for limit in offered],
-            "values": current(offered),
-            "address": {each.key: written(st.session_state.get(each.key)) for each in offered},
-            "answered": st.session_state.get(_ANSWERED, 0),
-            "free": NO_LIMIT,
-            "phone": bool(st.session_state.get(PHONE)),
-        },
+        # A list, as Streamlit would look whether each value of a dictionary is a table.
+        data=[
+            {
+                "limits": [limit.spec() for limit in offered],
+                "values": current(offered),
+                "address": {each.key: written(st.session_state.get(each.key)) for each in offered},
+                "answered": st.session_state.get(_ANSWERED, 0),
+                "free": NO_LIMIT,
+                "phone": bool(st.session_state.get(PHONE)),
+            }
+        ],
         on_released_change=released,
         on_phone_change=noted,
     )

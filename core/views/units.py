@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
 from core.number_format import ASSUMED_DIGITS, SHARED_DIGITS, UNIT, CostUnit, digits_apart
@@ -85,7 +86,8 @@ def in_ms(column: Column, rows: pl.DataFrame) -> Column:
         return column
     if column.name not in rows.columns or not rows[column.name].dtype.is_numeric():
         return column
-    least = rows.select(pl.col(column.name).filter(pl.col(column.name) > 0).cast(pl.Float64).min()).item()
-    if least is None or least >= 10**-_LEAST:
+    values = rows[column.name].cast(pl.Float64).to_numpy()
+    least = values[values > 0].min(initial=np.inf)
+    if least >= 10**-_LEAST:
         return column
     return column.replace(digits=min(_FINEST, 1 - math.floor(math.log10(least))))

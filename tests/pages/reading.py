@@ -105,7 +105,13 @@ def figures(app: AppTest) -> list[dict[str, Any]]:
 def _sent(app: AppTest) -> list[tuple[Any, dict[str, Any]]]:
     """What the components of the page are sent."""
     said = [(each, each.proto.mixed.json or each.proto.json) for each in app.get("bidi_component")]
-    return [(each, json.loads(data)) for each, data in said if data]
+    return [(each, _opened(json.loads(data))) for each, data in said if data]
+
+
+def _opened(data: Any) -> Any:
+    """What a component is sent, as the dictionary that its script makes of it."""
+    told = data[0] if isinstance(data, list) else data
+    return {**told, **told.pop("told", ({},))[0]}
 
 
 def _live(app: AppTest) -> list[tuple[Any, dict[str, Any]]]:

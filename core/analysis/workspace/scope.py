@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import isfinite
 from typing import Literal, get_args
 
@@ -105,6 +106,11 @@ class Scope:
     cutoff: int = 0  # of the quality; a ranking that ends before it is another's first part; 0 = none
 
 
+@lru_cache(256)
+def _measure(bare: str, k: int) -> Measure:
+    return Measure.parse(bare).at(k)
+
+
 @dataclass(frozen=True, slots=True)
 class Quality:
     """The measure used as quality, with its cutoff."""
@@ -118,7 +124,7 @@ class Quality:
     def measure(self) -> Measure | None:
         """The measure at the cutoff; None if this product cannot compute it."""
         try:
-            return Measure.parse(self.bare).at(self.k)
+            return _measure(self.bare, self.k)
         except (UnknownNameError, InputError):
             return None
 

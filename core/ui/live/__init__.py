@@ -50,25 +50,35 @@ def pareto_chart(view: View, drawn: ParetoView, alt: str, note: str) -> None:
     _component(
         key=_KEY,
         data={
-            **view.once(_sent, drawn),
-            "values": current(limits(table, view.quality, view.latency)),
-            "config": chart_config(_CHART),
-            "library": CARTESIAN,
-            "alt": alt,
-            "note": note,
+            **view.once(_tables, drawn),
+            # A tuple, as Streamlit would look whether each value of the dictionary is a table.
+            "told": (
+                {
+                    "drawing": view.once(_drawing, drawn),
+                    "values": current(limits(table, view.quality, view.latency)),
+                    "config": chart_config(_CHART),
+                    "library": CARTESIAN,
+                    "alt": alt,
+                    "note": note,
+                },
+            ),
         },
         on_picked_change=picked,
         on_failed_change=figures.fail,
     )
 
 
-def _sent(view: View, drawn: ParetoView) -> dict[str, Any]:
-    """Return the browser's drawing data, the same for all visitors."""
+def _drawing(view: View, drawn: ParetoView) -> dict[str, Any]:
+    """Return what the browser draws over the chart, the same for all visitors."""
+    return drawing(view.table, drawn)
+
+
+def _tables(view: View, drawn: ParetoView) -> dict[str, pa.Table]:
+    """Return the marks and the chart, the same for all visitors."""
     return {
         "points": points(view.table, drawn).to_arrow(compat_level=pl.CompatLevel.oldest()),
         # As a table: Streamlit would parse and rewrite text to identify it.
         "figure": pa.table({"json": [figure_json(drawn)]}),
-        "drawing": drawing(view.table, drawn),
     }
 
 

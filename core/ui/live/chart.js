@@ -82,7 +82,8 @@ class Live {
   }
 
   /** Python has something new, or the theme has changed. */
-  take({ data, setTriggerValue }) {
+  take({ data: { told: [told], ...tables }, setTriggerValue }) {
+    const data = { ...tables, ...told };
     this.send = setTriggerValue;
     this.data = data;
     this.points = {};

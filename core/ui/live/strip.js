@@ -115,7 +115,7 @@ class Strip {
   }
 
   /** Python has something new. */
-  take({ data, setTriggerValue, setStateValue }) {
+  take({ data: [data], setTriggerValue, setStateValue }) {
     this.send = setTriggerValue;
     const phone = innerWidth <= 640; // where tables show the start of a name, and the numbers beside it
     if (phone !== data.phone) setStateValue("phone", phone);

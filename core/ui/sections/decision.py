@@ -51,12 +51,19 @@ def choice(
                 _tile(tile)
                 if tile is tiles[-1]:
                     chip = f"{label} · {count(several, 'note')}" if several > 1 else label
-                    with st.popover(plain(chip), type="tertiary", key="firm"):
-                        for sentence in sentences:
-                            st.markdown(plain(sentence))
-                        for note in notes:
-                            st.caption(plain(note))
-                        link("confidence", "Would it hold?")
+                    rests_on = st.popover(plain(chip), type="tertiary", key="firm", on_change="rerun")
+                    if rests_on.open:  # hidden content would slow down every move of a slider
+                        with rests_on:
+                            _grounds(sentences, notes)
+
+
+def _grounds(sentences: Sequence[str], notes: Sequence[str]) -> None:
+    """Draw what the confidence rests on."""
+    for sentence in sentences:
+        st.markdown(plain(sentence))
+    for note in notes:
+        st.caption(plain(note))
+    link("confidence", "Would it hold?")
 
 
 def _tile(tile: Tile) -> None:

@@ -55,7 +55,7 @@ _DRAWN = (
     *("latency_ms", "cost", "cost_least", "cost_missing", *UNIT, "quality", "quality_low", "quality_high"),
 )
 """Columns that the chart reads of a stack."""
-_KINDS = {"float64": "f8", "float32": "f4", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1"}
+_KINDS = {np.dtype(kind): kind for kind in ("f8", "f4", "i4", "i2", "i1", "u1")}
 """Plotly's word for numbers that it reads as bytes."""
 
 
@@ -134,6 +134,7 @@ def pareto(
     layout["margin"] = overlay.margins(bar.get("ticktext", ()))
     below = density(drawn, over, decision.quality) if over else []
     rings = overlay.rings(drawn, decision, picked, running, second)
+    legend = shapes(shown, table)
     overlay.lines(layout, plot, table=table, decision=decision, limits=constraints, across=across)
     plot.take_bars(*(bars[name].to_numpy() for name in ("x", "quality_low", "quality_high")))
     plot.take_steps(line["x"].to_numpy(), line["quality"].to_numpy())
@@ -142,7 +143,7 @@ def pareto(
         second=second,
     )  # fmt: skip
     return ParetoView(
-        traces=[*below, *stacks, *overlay.frontier(line), *overlay.whiskers(bars), *rings, *shapes(shown)],
+        traces=[*below, *stacks, *overlay.frontier(line), *overlay.whiskers(bars), *rings, *legend],
         layout=layout,
         rows=ordered(rows, decision),
         undrawn=rows.filter(pl.col("quality").is_null()) if drawn.height < rows.height else rows.clear(),
@@ -194,11 +195,11 @@ def _placed(rows: pl.DataFrame, across: Axis) -> pl.DataFrame:
 class _Encoder(PlotlyJSONEncoder):  # type: ignore[misc]
     def default(self, o: object) -> object:
         """Return numbers as bytes if Plotly knows their type."""
-        if not isinstance(o, np.ndarray) or not o.size or str(o.dtype) not in _KINDS:
+        if not isinstance(o, np.ndarray) or not o.size or o.dtype not in _KINDS:
             return super().default(o)
         shape = {"shape": ", ".join(map(str, o.shape))} if o.ndim > 1 else {}
         data = b64encode(o.tobytes()).decode("ascii")
-        return {"dtype": _KINDS[str(o.dtype)], "bdata": data, **shape}
+        return {"dtype": _KINDS[o.dtype], "bdata": data, **shape}
 
 
 def figure_json(view: ParetoView) -> str:

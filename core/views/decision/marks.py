@@ -39,13 +39,13 @@ def marks(drawn: pl.DataFrame, colour: str, size: str, table: pl.DataFrame) -> l
     Args:
         table: The stack table that `row` refers to.
     """
-    symbol_of = _shapes(drawn)
-    symbols = np.array([symbol_of[_kind(name)] for name in drawn["reranker"]], dtype=np.str_)
+    shape_of, kind = _shapes(drawn, table)
+    symbols = np.array([*shape_of.values()], dtype=np.str_)[kind]
     sizes, data = _sizes(drawn, size), _data(drawn, table)
     shades, scale = _shades(drawn, colour)
     x, y, feasible = drawn["x"].to_numpy(), drawn["quality"].to_numpy(), drawn["feasible"].to_numpy()
     axis = drawn["axis"].to_numpy()
-    kinds = sorted({*zip(feasible.tolist(), axis.tolist(), symbols.tolist(), strict=True)})
+    kinds = sorted({*zip(feasible.tolist(), drawn["axis"].to_list(), symbols.tolist(), strict=True)})
     traces: list[theme.Spec] = []
     for meets, on, symbol in kinds:
         picked = np.flatnonzero((feasible == meets) & (axis == on) & (symbols == symbol))
@@ -124,16 +124,25 @@ def _kind(reranker: str | None) -> str:
     return "no reranker" if reranker in (None, "none") else reranker
 
 
-def _shapes(drawn: pl.DataFrame) -> dict[str, str]:
-    """Return the shape of each reranker, "no reranker" first."""
-    kinds = sorted(map(_kind, drawn["reranker"].unique()), key=lambda kind: (kind != _kind(None), kind))
+@remembered
+def _rerankers(table: pl.DataFrame) -> tuple[list[str], npt.NDArray[np.intp]]:
+    """Return the rerankers, "no reranker" first, and the place of each stack's among them [n]."""
+    named = [_kind(name) for name in table["reranker"]]
+    kinds = sorted({*named}, key=lambda kind: (kind != _kind(None), kind))
+    return kinds, np.array([kinds.index(kind) for kind in named], dtype=np.intp)
+
+
+def _shapes(drawn: pl.DataFrame, table: pl.DataFrame) -> tuple[dict[str, str], npt.NDArray[np.intp]]:
+    """Return the shape of each reranker drawn, in their order, and the place of each mark's among them."""
+    kinds, place = _rerankers(table)
+    used, kind = np.unique(place[drawn["row"].to_numpy()], return_inverse=True)
     last = len(theme.SYMBOLS) - 1
-    return {kind: theme.SYMBOLS[min(place, last)] for place, kind in enumerate(dict.fromkeys(kinds))}
+    return {kinds[each]: theme.SYMBOLS[min(at, last)] for at, each in enumerate(used)}, kind
 
 
-def shapes(drawn: pl.DataFrame) -> list[theme.Spec]:
+def shapes(drawn: pl.DataFrame, table: pl.DataFrame) -> list[theme.Spec]:
     """Return the legend of the shapes, if there are several; traces without a mark."""
-    named = _shapes(drawn)
+    named, _ = _shapes(drawn, table)
     return [
         theme.scatter(
             text.escape(text.shorten(kind, 24)),

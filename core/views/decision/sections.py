@@ -324,9 +324,9 @@ def every_stack(view: View, marked: ParetoView) -> Control:
     alike = identical(view.table)[marked.rows["row"]]
     stay = kept(view.decision.chosen, view.running_row, second_row(view))
     rows = choice_of.listed(merged(marked.rows, stay, alike), roles(view))
-    today = pl.col("row").is_in([] if view.running_row is None else [view.running_row])
-    said = pl.when(today).then(pl.format(f"{RUNS_TODAY}; {{}}", "outcome")).otherwise("outcome")
-    rows = rows.with_columns(outcome=said)
+    if view.running_row is not None:
+        said = pl.when(row=view.running_row).then(pl.format(f"{RUNS_TODAY}; {{}}", "outcome"))
+        rows = rows.with_columns(outcome=said.otherwise("outcome"))
     asked = [axis.column for axis in BESIDE if view.constraints.of(axis) is not None]
     limited = {*asked, *(f"{name}_n" for name in asked)}
     shown = [name for name in STANDING if name in rows.columns]

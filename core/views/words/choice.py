@@ -128,5 +128,5 @@ def listed(rows: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
         roles: What stacks are instead of their status, by run_id.
     """
     status = pl.col("status").cast(pl.String).replace("frontier", f"frontier of {ALL_AXES}")
-    own = pl.col("run_id").replace_strict(roles, default=None, return_dtype=pl.String)
-    return rows.with_columns(outcome=pl.coalesce("reason", own, status))
+    own = [pl.col("run_id").replace_strict(roles, default=None, return_dtype=pl.String)] if roles else []
+    return rows.with_columns(outcome=pl.coalesce("reason", *own, status))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -220,6 +221,8 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
         (what is on record about it, or null).
     """
     rows = np.flatnonzero(decision.promising)
+    if not len(rows):
+        return _none_promising()
     quality = decision.quality
     merit = quality.merit(quality.read(table))
     rows = rows[np.argsort(-merit[rows], kind="stable")]
@@ -241,7 +244,16 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
         }
         gain = float(merit[row] - best)
         promising.append({**stack, "gain": None if np.isnan(gain) else gain, **lacking})
+    return _lacking(promising)
+
+
+def _lacking(promising: Sequence[Mapping[str, object]]) -> pl.DataFrame:
     return _LACKING.frame(promising, "run_id gain:float unknown:texts").drop("gain_of")
+
+
+@cache
+def _none_promising() -> pl.DataFrame:
+    return _lacking(())
 
 
 def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
