@@ -17,6 +17,7 @@ from core.axes import Spec, Step
 from core.decide.axes import COST
 from core.decide.switching import WEEKS_PER_MONTH, Item, Terms, built
 from core.errors import InputError, UnknownNameError
+from core.number_format import duration, format_bytes
 from core.providers.base import Purpose
 from core.providers.config import ModelConfig, place_of
 from core.providers.embed import embedder_config
@@ -316,7 +317,7 @@ def _building_s(asked: AskedMove) -> tuple[float | None, str]:
     known = [each for each in parts.values() if each is not None]
     if len(known) < len(parts):
         return None, f"{' and '.join(parts)}: not known"
-    return math.fsum(known), f"{math.fsum(known):.0f} s of one core, {' and '.join(parts)}"
+    return math.fsum(known), f"{duration(math.fsum(known))} of one core, {' and '.join(parts)}"
 
 
 def _building(asked: AskedMove) -> Item:
@@ -353,7 +354,7 @@ def _second_index(asked: AskedMove) -> Item:
     if size is None or size.usd_per_month is None:
         what = "prices of memory and disk, or the least that a partition takes, are not known"
         return Item("second index", None, _unsized(asked, asked.spec) or what)
-    held = f"{size.memory_bytes / _GIB:.2f} GiB of memory, {size.disk_bytes / _GIB:.2f} of disk"
+    held = f"{format_bytes(size.memory_bytes)} of memory, {format_bytes(size.disk_bytes)} of disk"
     held += f" in {size.indexes:,} partitions" if size.indexes > 1 else ""
     return Item("second index", size.usd_per_month * weeks / WEEKS_PER_MONTH, f"{held}, {weeks:g} weeks")
 

@@ -7,7 +7,8 @@ questions that did not choose it; the gain in sample stands beside and is not th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence, furthest
 from core.analysis.workspace.view import View
-from core.axes import KEYS, Spec, drops, qualities
+from core.axes import KEYS, SAID_REST, Spec, drops, qualities
 from core.decide.axes import Floats
 from core.decide.held_out import FOLDS, best_row, held_out
 from core.decide.switching import Gain, gains
@@ -230,7 +231,7 @@ def _against(world: _World, today: Floats, tried: Sequence[_Tried]) -> tuple[Rep
         made.append(
             Replay(
                 spec=spec,
-                name=_name(one, spec["fusion"]),
+                name=_name(one, spec["fusion"], world.view.table["name"]),
                 cost=_measured_cost(world.view, spec),
                 tried=len(one.fusions),
                 in_sample=float(np.nanmean(sign * (one.values[best] - today)[asked])),
@@ -249,10 +250,12 @@ def _spec(one: _Tried, fusion: Mapping[str, Any]) -> Spec:
     return {**keys, "mode": "hybrid", "candidates": candidates, "fusion": dict(fusion)}
 
 
-def _name(one: _Tried, fusion: Mapping[str, Any]) -> str:
-    """Return the names of both legs and the fusion."""
+def _name(one: _Tried, fusion: Mapping[str, Any], measured: Collection[str]) -> str:
+    """Return the names of both legs and the fusion, with all of its settings only if a stack has the name."""
     sparse, dense = (str(leg["name"]) for leg in one.legs)
-    return " · ".join([f"{sparse.split(' · ')[0]} ⊕ {dense}", *qualities({"fusion": fusion})])
+    whole = " · ".join([f"{sparse.split(' · ')[0]} ⊕ {dense}", *qualities({"fusion": fusion})])
+    short = re.sub(SAID_REST, r"\1", whole)
+    return whole if short in measured else short
 
 
 def _alike(spec: Spec) -> dict[str, Any]:

@@ -203,7 +203,10 @@ def kinds_of_question(view: View, ask: Ask) -> Blocks:
     yield Cards([(word.capitalize(), f"{counts.get(word, 0)}", among) for word in _LOOKS])
     drawn = figure(rows, f"{view.quality.name} gained over the chosen stack (95 % interval)")
     yield Chart(drawn, "kinds", "What each kind of query would gain by its own choice")
-    yield Table(rows, TABLE, cells=[{"is": word} for word in becomes(rows)])
+    chosen = view.table["name"][view.decision.chosen or 0]
+    said_best = ({"stack": "the chosen stack"} if name == chosen else {} for name in rows["stack"])
+    cells = [{"is": word, **best} for word, best in zip(becomes(rows), said_best, strict=True)]
+    yield Table(rows, TABLE, cells=cells)
 
 
 def figure(rows: pl.DataFrame, title: str) -> go.Figure:

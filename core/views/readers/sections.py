@@ -71,10 +71,10 @@ PROMPT = cols.text("prompt")  # its name, not its tokens
 PART = cols.Rows("parts", "part", *POINT)
 DEPTHS = cols.Rows(
     "depths",
-    "label name best k_star gain rss rsc rsc_before_stop shape wanted",
+    "label name best k_star gain rss rsc shape wanted",
     more=(
         *(cols.points(end, f"best, {end}", "95 % interval over questions.") for end in cols.ENDS),
-        "queries closed_book gain_low gain_high k_last k_last_before_stop start_k send",
+        "queries closed_book gain_low gain_high k_last rsc_before_stop k_last_before_stop start_k send",
         *("rss_fewer rss_more rss_reason truncated", PROMPT, "temperature"),
     ),
 )

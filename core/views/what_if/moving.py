@@ -47,7 +47,7 @@ WORK = cols.Rows(
 )
 NO_GAIN = "What each step gains is not known: quality is known on average alone."
 BAND = "Bands: 95 % interval over the queries; what the move costs once is taken as it stands."
-FRONTIER = "Line: the best quality for each amount. Square: the stack that runs today."
+FRONTIER = "Line: the best quality for each amount."
 MOVES = cols.Rows(
     "moves",
     "name",
@@ -183,7 +183,8 @@ def steps(view: View, ask: Ask) -> Blocks:
     rows = moves(view, found)
     yield Answer(_best_steps(rows), _best_names(rows, str(view.running_name)))
     if (figure := by_step(view, rows)) is not None:
-        yield Chart(figure, "steps", _best_steps(rows), FRONTIER)
+        line = next((trace.x for trace in figure.data if trace.name == "frontier"), ())
+        yield Chart(figure, "steps", _best_steps(rows), FRONTIER if len(line) > 1 else "")
     table = WITH_REPLAYS if found else MOVES
     yield Table(table.frame(in_words(rows).to_dicts()), table)
     yield from _to_run(view, found)

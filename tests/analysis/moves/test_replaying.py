@@ -113,7 +113,7 @@ def test_a_leg_that_is_stored_less_deep_than_it_is_merged_is_named(tmp_path: Pat
     view = deep(tmp_path, {"sparse": ({**SPARSE, "candidates": 50}, 50), "dense": (dense, stored)})
     (found,) = replays(view)
     assert (found.spec["fusion"]["depth"], found.short) == (50, short)
-    assert ("100 questions" in shallow([found])) == bool(short)
+    assert ("100 queries" in shallow([found])) == bool(short)
     assert found.to_dict()["short"] == short
 
 
