@@ -7,10 +7,12 @@ as a visitor would get it, and compared, on made-up workspaces and on those of t
 import json
 import re
 from collections.abc import Iterator
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 import core as clq
@@ -24,16 +26,19 @@ from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job
 from core.store import Store
 from core.views import text
-from core.views.blocks import Cards, Comparison
+from core.views.blocks import Answer, Cards, Comparison
 from core.views.decision.words import resampled
 from core.views.what_if.scenarios import YOURS
-from core.views.words.advice import ROLES
+from core.views.words.advice import ROLES, first_step
+from core.views.words.bills import SAME_BILL
 from core.views.words.judging import IF_THEY_HOLD, UNPROVEN
 from tests.oracle.worlds import World, world
 from tests.pipeline import cranfield
 from tests.shared import once
 
 WORLDS, QUICK = 50, 6
+KINDS = ("Keyword search", "Vector search", "Keyword and vector search")
+LEVEL = "is expected to do as well"
 
 
 def named(made: World) -> dict[str, object]:
@@ -68,11 +73,12 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
     printed = call("--store", str(store), "decide", "--collection", collection, "--format", "json", *options)
     yield "command", *of_json(json.loads(printed))
 
-    files = decision.record(folder / f"{collection}.json", folder / f"{collection}.html", replace=True)
+    paths = [folder / f"{collection}{ending}" for ending in (".json", ".html", ".md")]
+    files = decision.record(*paths, replace=True)
     yield "record", *of_json(json.loads(files[0].read_text()))
     if stack is None:
         return
-    html = files[1].read_text()
+    html, md = (read.read_text() for read in files[1:])
     assert percent(sure and sure.pgs) is None or str(percent(sure and sure.pgs)) in html
 
     page = decision.page("decision")
@@ -83,9 +89,13 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
         said = "No clear winner: "
     assert page.sentence.startswith((said, "Too few queries to decide on ", "Nothing to compare "))
     assert bool(decision.data["doubt"]) == (decision.data["verdict"] != "ship")
-    graded(decision, page, json.loads(files[0].read_text()), html)
+    record = json.loads(files[0].read_text())
+    graded(decision, page, record, html)
+    beside(decision, page, record, {"html": html, "md": prose(md), "command": json.loads(printed)})
     heading = page.sentence.removeprefix(said)
     same = heading == page.sentence or heading.startswith(str(stack))
+    if rather := first_step(view).rather:
+        same = heading.removesuffix(f"; {UNPROVEN}") == rather.title
     yield "decision", stack if same else heading, None, cards(page)["Confidence"]
 
     hold = decision.page("confidence", choices=rule_of(view.rule))
@@ -147,6 +157,38 @@ def graded(decision: Decision, page: Page, record: dict, html: str) -> None:
         assert all(firm in told for told in (str(page.blocks), last, record["answer"]["reason"]))
     if decision.data["no_clear_winner"]:
         assert all(record["trade"]["now"] in told for told in (str(page.blocks), first, html))
+
+
+def beside(decision: Decision, page: Page, record: dict, told: dict) -> None:
+    """What stands beside the answer is the same everywhere: pass mark, kind of search, whether either does."""
+    mark = decision.data["pass_mark"]
+    assert bool(mark) == bool(decision.data["check_grades"])
+    assert mark == record["pass_mark"] == told["command"]["pass_mark"]
+    assert mark is None or all(
+        mark in words for words in (str(page.blocks), unescape(told["html"]), told["md"])
+    )
+    kind, either = record["answer"]["kind"], record["answer"]["either"]
+    lead, firm = record["summary"][0], record["summary"][-1]
+    below = str(next(block.details for block in page.blocks if isinstance(block, Answer)))
+    alone = not decision.data["no_clear_winner"]
+    assert (f" It is {kind[:1].lower()}{kind[1:]}." in lead) == bool(kind and alone)
+    if below.startswith(KINDS):
+        assert below.startswith(f"{kind}. ")
+        assert (LEVEL in below) == bool(either)
+        assert either in below
+    known = decision.confidence is not None and decision.confidence.pgs is not None
+    assert (LEVEL in firm) == bool(either and alone and known and not decision.data["objection"])
+    assert LEVEL not in firm or either in firm
+    assert (record["savings_in_words"] or "") in unescape(told["html"])
+    same = {one["run_id"] for one in decision.data["alternatives"] if one["same_bill"]}
+    offers = page.tables.get("alternatives")
+    if offers is not None:
+        assert all((SAME_BILL in row["saves"]) == (row["run_id"] in same) for row in offers.to_dicts())
+
+
+def prose(md: str) -> str:
+    """The text of Markdown as it is read."""
+    return BeautifulSoup(MarkdownIt().enable("table").render(md), "html.parser").get_text(" ")
 
 
 def cards(page: Page) -> dict[str, str | None]:

@@ -284,7 +284,7 @@ def _cost(one: Row, other: Row) -> dict[str, Any]:
         return {**gap, "note": unknown or COST.missing}
     noise = max(CHEAPER, *(row.get("cost_noise") or 0.0 for row in (one, other)))
     if abs(gap["difference"]) <= noise * min(one["cost"], other["cost"]):
-        timed = " (noise of timing)" if noise > CHEAPER else ""
+        timed = ": within the jitter of timing" if noise > CHEAPER else ""
         said = f"less than {100 * noise:.2g} % apart{timed}" if gap["difference"] else None
         return {**gap, "verdict": SAME, "note": said}
     return {**gap, "verdict": LOSSES if gap["difference"] > 0 else WINS}

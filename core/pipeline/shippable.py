@@ -38,7 +38,7 @@ def missing(spec: JsonMap, kind: str) -> list[str]:
     if mode == "own":
         return [f"{spec.get('name')} is your own pipeline, which runs already"]
     if mode not in ("sparse", "dense", "hybrid"):
-        return [f"mode {mode}" if mode else "how it retrieves is unknown"]
+        return [f"mode {mode}" if mode else "an unknown way to retrieve"]
     if not spec.get("candidates"):
         parts.append("an unknown K")
     if mode != "sparse" and kind != ENGINE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 import polars as pl
@@ -33,8 +33,8 @@ from core.views.headroom import limiting
 from core.views.link import elsewhere
 from core.views.words import moving
 from core.views.words import verdict as standing
-from core.views.words.advice import advice, first_step, found_again, objection
-from core.views.words.bills import rented_words
+from core.views.words.advice import advice, first_step, found_again, objection, second_row
+from core.views.words.bills import one_machine, rented_words
 from core.views.words.choice import decided_by, kind_of_search, meaning
 from core.views.words.facts import if_judged, record, soundness
 from core.views.words.judging import check_first, pass_mark
@@ -153,11 +153,11 @@ def record_data(
     """
     row = verdict.decision.chosen
     chosen = None if row is None else verdict.table.row(row, named=True)
-    rival = nearest_rival(verdict.table, verdict.decision, verdict.paired)
     late = None if chosen is None else slow(view, str(chosen["run_id"]))
     said = decision_words.answer(view)
     handing = all_handed(view, verdict.table, verdict.decision)
-    second, ahead = view.once(first_step).rather, " ".join(filter(None, decision_words.lead_words(view)))
+    second, at = view.once(first_step).rather, second_row(view)
+    other = None if at is None else replace(verdict.decision, chosen=at)
     made: dict[str, object] = {
         "made_at": made_at.isoformat(timespec="seconds"),
         "made_by": {"name": "CLQ Explorer", "version": __version__},
@@ -176,30 +176,21 @@ def record_data(
         "definition": definition(view.quality),
         "meaning": meaning(view.quality),
         "remarks": list(view.compared.remarks),
-        "limiting": None
-        if chosen is None
-        else limiting(
-            chosen, view.quality, verdict.table, verdict.decision.feasible.tolist(), verdict.paired
-        ),
-        "soundness": []
-        if chosen is None
-        else [
-            {"good": sign.good, "finding": sign.sentence}
-            for sign in soundness(chosen, rival, view.quality, verdict.paired)
-        ],
+        **_weighed(view, verdict, verdict.decision, ""),
+        **({} if other is None else _weighed(view, verdict, other, "_second")),
         "pgs_if_judged": if_judged(view),
         "savings_in_words": rented_words(view) or None,
+        "one_machine_queries": one_machine(view),
         "more_queries_in_words": None if view.sure.ahead else found_again(view) or None,
         "note_in_words": decision_words.note_words(view) or None,
         "rule_in_words": decided_by(verdict.decision) or None,
-        "lead_in_words": (f"The first is {ahead[:1].lower()}{ahead[1:]}" if second else ahead) or None,
+        "lead_in_words": " ".join(filter(None, decision_words.lead_words(view))) or None,
         "hurts_users": [hurt.data for hurt in view.once(hurts)],
         "slow": late,
         "slow_second": None if second is None else slow(view, second.run_id),
         "slow_in_words": decision_words.late_words(view) or None,
         "environment": how_timed(verdict.table, view.quality.k),
         "workspace": workspace(view.snapshot, view.scope),
-        "stack": None if chosen is None else _stack(chosen),
         "ship": None if chosen is None else asdict(next(iter(handing.values()))),
         "ship_second": asdict([*handing.values()][1]) if len(handing) > 1 else None,
         "runs": _runs(view.snapshot, view.scope),
@@ -215,6 +206,25 @@ def record_data(
     explained = [{"term": term, "means": means} for term, means in terms(made, view).items()]
     first = {"summary": summary(made, view), "terms": explained}
     return {"format": FORMAT, "version": VERSION, **first, **made}
+
+
+def _weighed(view: View, verdict: Verdict, decision: Decision, end: str) -> dict[str, object]:
+    """Return what limits a stack, how far its numbers can be trusted, and its components.
+
+    Args:
+        decision: With that stack as the chosen one.
+        end: The end of the keys.
+    """
+    table, paired = verdict.table, verdict.paired
+    row = None if decision.chosen is None else table.row(decision.chosen, named=True)
+    if row is None:
+        return {f"limiting{end}": None, f"soundness{end}": [], f"stack{end}": None}
+    found = soundness(row, nearest_rival(table, decision, paired), view.quality, paired)
+    return {
+        f"limiting{end}": limiting(row, view.quality, table, decision.feasible.tolist(), paired),
+        f"soundness{end}": [{"good": sign.good, "finding": sign.sentence} for sign in found],
+        f"stack{end}": _stack(row),
+    }
 
 
 def definition(quality: Quality) -> str:

@@ -16,7 +16,7 @@ from core.decide.axes import LATENCY, Axis, Floats, cost_axis
 from core.decide.pareto import frontier_2d
 from core.report.render import Chart
 from core.report.svg import Canvas, svg
-from core.report.tables import PLACES, STACKS, Data, finalists, letters, roles, said_in
+from core.report.tables import STACKS, Data, finalists, letters, places, roles, said_in
 from core.views import text, theme
 from core.views.theme import logarithmic
 
@@ -83,7 +83,8 @@ def _figure(data: Data, shown: Sequence[Data], across: Axis, bars: Floats) -> go
     y = np.array([row["quality"] for row in shown])
     limit = asked[_LIMITS[across.key]]
     most = None if limit is None or factor * limit > _FAR * x.max() else factor * limit
-    kinds = np.array([_kind(row, named) for row in shown])
+    both = roles(data)
+    kinds = np.array([_kind(row, named, both) for row in shown])
     layout = theme.layout(
         x=f"{across.word} ({across.unit_words})",
         y=f"{asked['measure']}, {asked['better']} is better",
@@ -96,7 +97,7 @@ def _figure(data: Data, shown: Sequence[Data], across: Axis, bars: Floats) -> go
     traces = [_line(np.where(joined, x, np.nan), y, higher=asked["better"] == "higher")]
     for kind, (name, colour, symbol, size) in _LOOKS.items():
         picked = np.flatnonzero(kinds == kind).tolist()
-        name = " or ".join(PLACES) if kind == "chosen" and roles(data) else name  # noqa: PLW2901
+        name = " or ".join(places(data)) if kind == "chosen" and both else name  # noqa: PLW2901
         if picked:
             said = [_said(shown[place], across) for place in picked]
             marker = {"color": colour, "symbol": symbol, "size": size}
@@ -128,11 +129,11 @@ def _bars(data: Data, shown: Sequence[Data]) -> Floats:
     return np.array(ends, dtype=np.float64).T
 
 
-def _kind(row: Data, named: Mapping[str, str]) -> str:
+def _kind(row: Data, named: Mapping[str, str], both: Mapping[str, str]) -> str:
+    if row["run_id"] in both:
+        return "chosen"
     if row["status"] in ("chosen", "excluded"):
         return str(row["status"])
-    if named.get(row["run_id"]) == PLACES[1]:
-        return "chosen"
     return "alternative" if row["run_id"] in named else "feasible"
 
 

@@ -22,7 +22,7 @@ import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from core.bidi import isolated, strip_bidi_controls
+from core.bidi import CONTROLS, isolated, strip_bidi_controls
 from core.report.svg import svg
 from core.views import text, theme
 
@@ -37,6 +37,8 @@ _SPECIAL = frozenset("\\`*_[]<>|~&$#!")
 _JOINER = "\u2060"
 _LINKED_LATE = re.compile(r"://|www\.|@(?=[-\w]+\.[-\w])|:(?=[-+\w]+:)", re.IGNORECASE)
 """Marks that renderers turn into links and icons after escapes are gone; a joiner keeps them from it."""
+_COPIED = re.compile(rf"(https?://[^\s<>`|{CONTROLS}]*[^\s<>`|{CONTROLS}.,;:!?)\]'\"*_])", re.IGNORECASE)
+"""An address that is to be copied, without the marks that end a sentence."""
 _BLOCK_START = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))|^(?=[-+=:])")
 """Positions at which a line would begin a list, a rule or a heading, to be escaped with a backslash."""
 
@@ -125,11 +127,18 @@ def _in_markdown(value: object) -> Markup:
 
 
 def escaped(words: str) -> str:
-    """Return text escaped for a line of Markdown, including its start, and for a cell of a table."""
-    line = isolated(" ".join(words.split()))
-    line = _LINKED_LATE.sub(lambda match: "".join(char + _JOINER for char in match[0]), line)
-    line = "".join(f"\\{char}" if char in _SPECIAL else char for char in line)
+    """Return text escaped for a line of Markdown, including its start, and for a cell of a table.
+
+    An address is a span of code: nothing links it, and a copy of it works.
+    """
+    parts = _COPIED.split(isolated(" ".join(words.split())))
+    line = "".join(f"`{part}`" if at % 2 else _plain(part) for at, part in enumerate(parts))
     return _BLOCK_START.sub(r"\g<1>\\", line)
+
+
+def _plain(line: str) -> str:
+    line = _LINKED_LATE.sub(lambda match: "".join(char + _JOINER for char in match[0]), line)
+    return "".join(f"\\{char}" if char in _SPECIAL else char for char in line)
 
 
 def _code(words: str) -> Markup:

@@ -17,7 +17,7 @@ from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.scope import MEAN, Quality
 from core.analysis.workspace.sure import good_enough
 from core.axes import Spec
-from core.decide.axes import LIMITS
+from core.decide.axes import LIMITS, QUALITY
 from core.report.tables import STACKS, WORDS, Data, costs, counted, priced, said_in, waiting, written_as
 from core.views import text
 from core.views.decision.words import resampled
@@ -59,6 +59,7 @@ _TIMED = {
     "rerank": ("reranker call", "reranker calls"),
     "end-to-end": ("answer", "answers"),
 }
+GRADES = "The grades: if they fail the check by hand, the choice is open."
 CHANGES = 4  # Maximum things named that would change the choice
 _MORE = "judging more passages"
 _PLAIN = {"SLA": "time limit"}
@@ -73,46 +74,68 @@ def summary(data: Data, view: View) -> list[str]:
     """
     if data["chosen"] is None:
         first = next(_changes(data), None)
-        change = f"{first.what[:1].upper()}{first.what[1:]} could change it." if first else ""
+        change = f"{text.capital(first.what)} could change it." if first else ""
         return [words for words in (data["answer"]["sentence"], data["answer"]["reason"], change) if words]
     if not data.get("no_clear_winner"):
-        return [_what(data, view.quality), _price(data), _sure(data, view)]
-    worth = measured(data["chosen"]["quality"], view.quality)
-    own, second = (data["trade"][side]["pgs"] for side in ("chosen", "other"))
-    firm = "How sure this is, is unknown."
-    if own is not None and second is not None:
-        firm = f"The first is {good_enough(view.decision)} in {resampled(data['resamples'], own)}"
-        firm += f", the second in {text.percent(second)}."
-    firm += _new(data["trade"]["chosen"], data["trade"]["other"], "of the first, {} of the second")
-    return [
-        f"{data['answer']['title']}. {data['trade']['now']} With the first, {worth}.",
-        " ".join(
-            filter(None, (f"With the first, {_lower(_price(data))}", _second(data), data["savings_in_words"]))
-        ),
-        firm,
-    ]
+        own = data["chosen"]
+        return [_what(data, view.quality), _price(data, own, data["slow"]), _sure(data, view)]
+    return [_either(data, view.quality), _both_paid(data), _both_sure(data, view)]
+
+
+def _either(data: Data, quality: Quality) -> str:
+    """Say what to ship of two, none of which clearly wins, and how good each is."""
+    own, other = (_worth(data["trade"][side], quality) for side in ("chosen", "other"))
+    first, second = data["trade"]["called"]
+    each = f"{text.capital(second)}, {other}. {text.capital(first)}, {own}."
+    if own == other:
+        each = f"Either way {own}."
+    return f"{data['answer']['title']}. {data['trade']['now']} {each}"
+
+
+def _both_paid(data: Data) -> str:
+    """Say how fast both are and what they cost, the advised one first."""
+    row, (first, second) = data["trade"]["chosen"], data["trade"]["called"]
+    paid = f"costs {said_in(data).bare(row['cost'])}" if row["cost"] is not None else "is of unknown cost"
+    timed = f"takes {text.ms(row['latency_ms'])}" if row["latency_ms"] is not None else ""
+    own = f"{text.capital(first)} it {' and '.join(filter(None, (timed, paid)))}."
+    said = f"{text.capital(second)}, {_lower(_price(data, data['trade']['other'], data['slow_second']))}"
+    return " ".join(filter(None, (said, own, data["savings_in_words"])))
+
+
+def _both_sure(data: Data, view: View) -> str:
+    """State the confidence in both."""
+    own, other = (data["trade"][side]["pgs"] for side in ("chosen", "other"))
+    if own is None or other is None:
+        return "How sure this is, is unknown."
+    first, second = data["trade"]["called"]
+    said = f"{text.capital(first)} it is {good_enough(view.decision)} in {resampled(data['resamples'], own)}"
+    return f"{said}, {second} in {text.percent(other)}. Both are {_corrected(data)}"
+
+
+def _corrected(data: Data) -> str:
+    return f"corrected for choosing among {text.count(len(data['stacks']), 'stack')}."
 
 
 def _lower(words: str) -> str:
     return words[:1].lower() + words[1:]
 
 
-def _second(data: Data) -> str:
-    """Say how fast the second of two stacks is, and what it costs."""
-    row = data["trade"]["other"]
-    paid = f"costs {said_in(data).bare(row['cost'])}" if row["cost"] is not None else "is of unknown cost"
-    timed = f"takes {text.ms(row['latency_ms'])}" if row["latency_ms"] is not None else ""
-    return f"The second {' and '.join(filter(None, (timed, paid)))}."
-
-
 def _what(data: Data, quality: Quality) -> str:
     """Say what to ship, how good it is, and what kind of search it is."""
-    taken, is_worth = data["taken"], measured(data["chosen"]["quality"], quality)
+    taken, is_worth = data["taken"], _worth(data["chosen"], quality)
     kind = f" It is {_lower(data['answer']['kind'])}." if data["answer"]["kind"] else ""
-    if data["doubt"]:
-        return f"{data['answer']['title']}. {is_worth[:1].upper()}{is_worth[1:]}.{kind}"
-    by = f", which a person took instead of {taken['instead_of']}" if taken else ""
-    return f"{data['answer']['title']}{by}: {is_worth}.{kind}"
+    by = f", which a person took instead of {taken['instead_of']}" if taken and not data["doubt"] else ""
+    return f"{data['answer']['title']}{by}. {text.capital(is_worth)}.{kind}"
+
+
+def _worth(row: Data, quality: Quality) -> str:
+    """Describe the quality of a stack, and what is expected of it on new queries."""
+    said, expected = measured(row["quality"], quality), row.get("expected_quality")
+    if expected is None or row["quality"] is None:
+        return said
+    measure = quality.measure
+    share = measure is not None and "{share}" in MEASURED.get(measure.name, "")
+    return f"{said} (new queries: {_percent(expected) if share else text.score(expected)})"
 
 
 def measured(value: float | None, quality: Quality) -> str:
@@ -131,9 +154,13 @@ def _percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %")
 
 
-def _price(data: Data) -> str:
-    """Say how fast it is and what it costs."""
-    row, asked, on = data["chosen"], data["asked"], data["question"]["on"]
+def _price(data: Data, row: Data, late: Data | None) -> str:
+    """Say how fast a stack is and what it costs.
+
+    Args:
+        late: The duration of its slow searches; None = not asked for.
+    """
+    asked, on = data["asked"], data["question"]["on"]
     one, many = _TIMED[data["question"]["latency"]]
     timed = clock(data["stack"]["environment"].get("reported"))
     of = f" of {timed}" if timed else ""
@@ -143,7 +170,7 @@ def _price(data: Data) -> str:
         MEAN: f"One {one} takes {time}{of} on average (mean){limit}",
     }
     fast = kinds.get(on) or f"{on[1:]} of 100 {many} take at most {time}{of}{limit}"
-    slow, late, sla = row["latency_ms"] is None, data["slow"], asked["sla_ms"]
+    slow, sla = row["latency_ms"] is None, asked["sla_ms"]
     if late and late["ms"] is not None and sla is not None and late["ms"] > sla:
         fast += f"; 5 of 100 take over {text.ms(late['ms'])}"
     if row["cost"] is None and row["cost_least"] is None:
@@ -153,15 +180,15 @@ def _price(data: Data) -> str:
             if slow
             else f"{fast}; its cost is unknown{unpriced}."
         )
-    cost = _cost(data)
-    return f"{f'How fast it is, is unknown{limit}' if slow else fast}. {cost[:1].upper()}{cost[1:]}."
+    cost = _cost(data, row)
+    return f"{f'How fast it is, is unknown{limit}' if slow else fast}. {text.capital(cost)}."
 
 
-def _cost(data: Data) -> str:
+def _cost(data: Data, row: Data) -> str:
     """State its cost: ``a million searches cost $0.15``."""
     said, what = said_in(data), counted(data)
-    amount = costs(data["chosen"], said).replace("≥", "at least")
-    if priced(data) == ASSUMED_PRICE and data["chosen"]["cost"] is not None:
+    amount = costs(row, said).replace("≥", "at least")
+    if priced(data) == ASSUMED_PRICE and row["cost"] is not None:
         amount = f"about {amount}"
     limit = _limit(data["asked"]["budget_usd_per_1k"], said.bare)
     size, counts = "a million" if said.million else said.many, what.replace("queries", "searches")
@@ -179,21 +206,9 @@ def _sure(data: Data, view: View) -> str:
     if chance is None:
         return f"How sure this is, is unknown; {first.what if first else 'nothing close by'} could change it."
     sure = f"It is {good_enough(view.decision)} in {resampled(data['resamples'], chance)}"
-    new = _new(data["chosen"], data.get("runner_up"), "of it, {} of the runner-up")
-    if data["objection"]:
-        return f"{sure}. {data['objection']}{new}"
-    if data["answer"]["either"]:
-        return f"{sure}. {data['answer']['either']}"
-    return f"{sure}; {first.what if first else 'nothing close by'} could change it.{new}"
-
-
-def _new(own: Data, other: Data | None, whose: str) -> str:
-    """Say what is expected of two stacks on new queries, or return "" if that is unknown of one."""
-    expected = [(row or {}).get("expected_quality") for row in (own, other)]
-    if None in expected:
-        return ""
-    first, second = map(text.score, expected)
-    return f" On new queries {first} is expected {whose.format('as' if first == second else second)}."
+    turned = text.capital(first.what if first else "nothing close by")
+    said = data["objection"] or data["answer"]["either"] or f"{turned} could change it."
+    return f"{sure}. That is {_corrected(data)} {said}"
 
 
 @dataclass(frozen=True)
@@ -206,15 +221,36 @@ class _Change:
 
 def changes(data: Data) -> list[str]:
     """Return sentences on the things that would change the choice, the nearest first."""
-    return [one.sentence for one in islice(_changes(data), CHANGES)]
+    grades = [GRADES] if data.get("check_grades") else []
+    return [*grades, *(one.sentence for one in islice(_changes(data), CHANGES))]
 
 
 def _changes(data: Data) -> Iterator[_Change]:
+    if data.get("no_clear_winner"):
+        yield from _advised(data)
     misses = least_first(data["near_misses"], data["delta"] or 0.0)
     yield from map(_looser, (miss for miss in misses if miss["near"]))
     yield from _more_known(data)
     yield from map(_looser, (miss for miss in misses if not miss["near"]))
     yield from _numbers(data)
+
+
+def _advised(data: Data) -> Iterator[_Change]:
+    """Yield what would change the advice to ship the second of two stacks."""
+    trade, delta, most = data["trade"], data["delta"] or 0.0, data["one_machine_queries"]
+    (first, second), own = trade["called"], trade["chosen"]
+    better = f"{delta:g} better" if delta else "better"
+    shown = f"proof that going {first} is {better}"
+    yield _Change(shown, f"{text.capital(shown)}. {trade['settles']}".strip())
+    if most:
+        more = f"more than {most:,.0f} queries a month"
+        yield _Change(more, f"{text.capital(more)}: going {second} then also saves a machine.")
+    if own["latency_ms"] is not None and data["asked"]["sla_ms"] is not None:
+        limit = f"a time limit below {text.ms(own['latency_ms'])}"
+        yield _Change(limit, f"{text.capital(limit)}: only going {second} meets it.")
+    apart = abs(own["quality"] - trade["other"]["quality"])
+    rule = f"a difference of {text.score(apart)} in quality"
+    yield _Change(rule, f"{text.capital(rule)} turns the rule, which goes {first}; the advice stays.")
 
 
 def _looser(miss: Data) -> _Change:
@@ -223,7 +259,7 @@ def _looser(miss: Data) -> _Change:
     limit = f"a {_PLAIN.get(word, word)} of {way_in(miss).removeprefix(word).strip()}"
     gain = gain_words(miss)
     gains = f", {gain}" if gain else ""
-    return _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then {miss['then']} is chosen{gains}.")
+    return _Change(limit, f"{text.capital(limit)}: then {miss['then']} is chosen{gains}.")
 
 
 def _more_known(data: Data) -> Iterator[_Change]:
@@ -256,23 +292,28 @@ def _numbers(data: Data) -> Iterator[_Change]:
         other = good.get(turn["winner"])
         return best is not None and other is not None and abs(best - other) <= delta
 
+    both, said = bool(data.get("no_clear_winner")), set[tuple[str, str]]()
     for turn in sorted(turns, key=lambda turn: abs(turn["by"]) / (abs(turn["now"]) or 1.0)):
         word, written = WORDS[turn["of"]], written_as(data)[turn["of"]]
         now, then = written(turn["now"]), written(turn["then"])
-        if now != then:
+        again = harmless(turn) and (both or (word, turn["winner"]) in said)  # as seen from the other one
+        said.add((word, turn["winner"]))
+        if now != then and not again:
             winner = "it is" if turn["winner"] == turn["stack"] else f"{turn['winner']} is"
             chosen = f"{winner} chosen{_within(data, turn['winner'])}"
             alike = f", within {delta:g} of it today" if harmless(turn) else ""
             own = bool(data["chosen"]) and turn["stack"] == data["chosen"]["stack"]
             moved = f"a {word} of {then} instead of {now}"
-            if own:
+            if alike and turn["of"] == QUALITY.key:
+                first = moved = f"a difference of {text.score(abs(turn['by']))} in quality"
+                chosen = f"{turn['winner']} is chosen"
+            elif own:
                 side = "above" if turn["then"] > turn["now"] else "below"
-                whose = "The first's" if data.get("no_clear_winner") else "Its"
-                first = f"{whose} {word} {side} {then} instead of {now}"
+                first = f"{'The rule’s own' if both else 'Its'} {word} {side} {then} instead of {now}"
             else:
                 moved += f" for {turn['stack']}"
-                first = f"{moved[:1].upper()}{moved[1:]}"
-            yield _Change(moved, f"{first}: then {chosen}{alike}.")
+                first = moved
+            yield _Change(moved, f"{text.capital(first)}: then {chosen}{alike}.")
             if not alike:
                 return
 
@@ -308,9 +349,9 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "n": "how many queries the figure is a mean of",
         "95 % interval": "95 of 100 such intervals hold the figure of all such queries",
         "surely": "at 95 %, for all pairs of stacks within the limits together",
-        "expected": "estimate for new queries, corrected for the luck of picking the best",
+        "expected": "estimate for new queries, shrunk towards what the stacks score together",
         on: _TYPICAL[on],
-        "PGS": f"probability of good selection: {good}, corrected for choosing among all stacks",
+        "PGS": f"probability of good selection: {good}, scores shrunk towards the mean of all stacks",
         "judging": "grading how useful a result is; what nobody graded counts as useless",
         "pool": "the passages found before the last ordering; @50: how many",
         "%PROC": "the quality, as a share of that of the best ordering of the pool",

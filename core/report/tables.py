@@ -28,8 +28,6 @@ _SHARES = {
 }
 WORDS = {axis.key: axis.word for axis in axes()}
 CHOSEN, LETTERS = "chosen", "ABC"[:SHOWN]
-PLACES = ("first", "second")
-"""How the two stacks of a heading are called of which none clearly wins."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ def letters(data: Data) -> dict[str, str]:
     Where none clearly wins, the two stacks are called as in the heading.
     """
     chosen = {} if data["chosen"] is None else {data["chosen"]["run_id"]: CHOSEN}
-    both = dict(zip(roles(data), PLACES, strict=False))
+    both = dict(zip(roles(data), places(data), strict=True))
     others = (row["run_id"] for row in offered(data) if row["run_id"] not in both)
     return chosen | both | dict(zip(others, LETTERS, strict=False))
 
@@ -111,6 +109,11 @@ def roles(data: Data) -> dict[str, str]:
     if not data.get("no_clear_winner"):
         return {}
     return dict(zip((data["chosen"]["run_id"], data["trade"]["run_id"]), ROLES, strict=True))
+
+
+def places(data: Data) -> list[str]:
+    """Return how the two stacks are called of which none clearly wins; otherwise empty."""
+    return [words.removeprefix("with the ") for words in data["trade"]["called"]] if roles(data) else []
 
 
 def said_in(data: Data) -> CostUnit:
@@ -154,7 +157,7 @@ def _alternatives(data: Data) -> Table | None:
         return text.ms(row["latency_ms"]) + _saved(saved, text.ms)
 
     def cost(row: Data) -> str:
-        saved = row.get("saves_usd_per_1k")
+        saved = None if row.get("same_bill") else row.get("saves_usd_per_1k")
         return costs(row, said) + _saved(saved, said.bare)
 
     def within(row: Data) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from core.report.tables import (
     costs,
     counted,
     finalists,
+    places,
     priced,
     record_tables,
     roles,
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from core.analysis.workspace.view import View
 
 
+_COUNT = re.compile(r"(?<![\w.,])\d+(?![\w.,])")
+"""A whole number in a note."""
 _FORMS = {
     "usual": "usual: no other stack is as good in cost, latency and quality, and better in one beyond noise",
     "weak": "weak: no other stack is better in cost, latency and quality (CLQ paper §3.3)",
@@ -73,9 +77,11 @@ def context(data: Data, kind: str, title: str) -> dict[str, Any]:
             "promising": laid_out(lacking_table(promising), FINALISTS) if promising.height else None,
         },
         "tiles": _tiles(data),
+        "places": places(data),
         "remarks": [{"finding": words, "good": False} for words in data["remarks"]],
         "doubts": [{"finding": words, "good": False} for words in data["warnings"]],
         "changes": changes(data),
+        **_each(data, data["trade"]["called"] if roles(data) else None),
         "ground": _ground(data),
         "asked": _asked(data),
         "checks": _checks(data),
@@ -90,10 +96,49 @@ def context(data: Data, kind: str, title: str) -> dict[str, Any]:
     }
 
 
+def _each(data: Data, called: Sequence[str] | None) -> dict[str, Any]:
+    """Return what is said of the chosen stack, or of both that the heading names, the advised one first.
+
+    Args:
+        called: Both in a sentence; None = the heading names one.
+
+    Returns:
+        limits (sentences), sound (findings), made_of (heading, components) and ships (begin of its sentence,
+        how it is shipped).
+    """
+    if called is None:
+        what = (data["limiting"] or "") and f"What limits the chosen stack. {data['limiting']}"
+        made_of = [("What the chosen stack is made of", data["stack"])] if data["stack"] else []
+        ships = [("", data["ship"])] if data["ship"] else []
+        return {"limits": [what], "sound": data["soundness"], "made_of": made_of, "ships": ships}
+    each = [(called[1], "_second"), (called[0], "")]
+    both = [one for one in data["soundness"] if one in data["soundness_second"]]
+    pair = [f"nearest rival, {data['trade'][side]['stack']};" for side in ("chosen", "other")]
+    own = [  # the lead of one over the other stands above
+        {**one, "finding": f"{text.capital(words)}: {one['finding'][:1].lower()}{one['finding'][1:]}"}
+        for words, end in each
+        for one in data[f"soundness{end}"]
+        if one not in both and not any(name in one["finding"] for name in pair)
+    ]
+    return {
+        "limits": [f"What limits it, {words}. {data[f'limiting{end}']}" for words, end in each],
+        "sound": [*both, *own],
+        "made_of": [(f"What it is made of, {words}", data[f"stack{end}"]) for words, end in each],
+        "ships": [(f"{text.capital(words)}. ", data[f"ship{end}"]) for words, end in each],
+    }
+
+
 def _noted(rows: Sequence[Data], what: str, note: str) -> Iterator[str]:
-    """Yield notes on some stacks, each with the stacks it applies to."""
-    for words in dict.fromkeys(row[note] for row in rows if row[note]):
-        names = ", ".join(row["stack"] for row in rows if row[note] == words)
+    """Yield notes on some stacks, each with the stacks it applies to; those that differ in counts are one."""
+    alike: dict[tuple[str, ...], list[Data]] = {}
+    for row in rows:
+        if row[note]:
+            alike.setdefault(tuple(_COUNT.split(row[note])), []).append(row)
+    for around, some in alike.items():
+        counts = zip(*(map(int, _COUNT.findall(row[note])) for row in some), strict=True)
+        spans = [f"{min(n)} to {max(n)}" if min(n) < max(n) else f"{n[0]}" for n in counts]
+        words = "".join(f"{words}{span}" for words, span in zip(around, [*spans, ""], strict=True))
+        names = text.count(len(some), "stack") if len(some) > 1 else some[0]["stack"]
         yield f"{what} of {names}: {words}."
 
 
@@ -139,7 +184,7 @@ def _side(data: Data, row: Data, slow: Data | None) -> list[Number]:
         (
             asked["latency"],
             text.ms(row["latency_ms"]),
-            (spread, timed, of, row["latency_note"] or ""),
+            (spread, timed, of, "" if spread and roles(data) else row["latency_note"] or ""),
             basis(row, "latency_ms"),
         ),
         *_slow(slow),

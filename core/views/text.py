@@ -97,10 +97,15 @@ def more_questions(low: float | None, likely: float | None, high: float | None) 
     return f"{low:,.0f} to {high:,.0f} queries would show it (80 % power)."
 
 
-def first_of(names: Sequence[str], most: int) -> str:
+def capital(words: str) -> str:
+    """Begin words with a capital."""
+    return words[:1].upper() + words[1:]
+
+
+def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
     """List the first names and how many more there are; a single one more is named instead."""
     shown = len(names) if len(names) == most + 1 else most
-    return ", ".join(names[:shown]) + (f" and {len(names) - shown:,} more" if names[shown:] else "")
+    return between.join(names[:shown]) + (f" and {len(names) - shown:,} more" if names[shown:] else "")
 
 
 def unlike(names: Sequence[str], length: int) -> list[str]:

@@ -257,6 +257,7 @@ MISS = {
 }  # fmt: skip
 TURN = {"stack": "b", "of": "quality", "now": 0.5, "then": 0.6, "by": 0.1, "winner": "b", "reason": None}
 GOOD = "It is within 0.01 of the best in"
+CORRECTED = "That is corrected for choosing among 1 stack."
 JUDGE = "Judge 12 passages first; graded like the rest, b would lead."
 
 
@@ -266,27 +267,27 @@ JUDGE = "Judge 12 passages first; graded like the rest, b would lead."
         ({}, "How sure this is, is unknown; nothing close by could change it."),
         (
             {"pgs": 0.948},
-            f"{GOOD} 94.8 % of 500 resamples (± 2.0 points); nothing close by could change it.",
+            f"{GOOD} 94.8 % of 500 resamples. {CORRECTED} Nothing close by could change it.",
         ),
         (
             {"pgs": 1.0},
-            f"{GOOD} 100.0 % of 500 resamples (± 0.4 points); nothing close by could change it.",
+            f"{GOOD} 100.0 % of 500 resamples. {CORRECTED} Nothing close by could change it.",
         ),
         (
             {"pgs": 0.0},
-            f"{GOOD} 0.0 % of 500 resamples (± 0.4 points); nothing close by could change it.",
+            f"{GOOD} 0.0 % of 500 resamples. {CORRECTED} Nothing close by could change it.",
         ),
         (
             {"near_misses": [MISS], "pgs": 0.95, "advice": NOTHING},
-            "a time limit of 510 ms could change it.",
+            f"resamples. {CORRECTED} A time limit of 510 ms could change it.",
         ),
         (
             {"near_misses": [MISS], "pgs": 0.95, "pgs_if_judged": 0.51, "advice": JUDGE, "objection": JUDGE},
-            f"It is within 0.01 of the best in 95.0 % of 500 resamples (± 1.9 points). {JUDGE}",
+            f"It is within 0.01 of the best in 95.0 % of 500 resamples. {CORRECTED} {JUDGE}",
         ),
         (
             {"pgs": 0.6, "objection": "Ask more queries first: b may be better."},
-            "in 60.0 % of 500 resamples (± 4.3 points). Ask more queries first: b may be better.",
+            f"in 60.0 % of 500 resamples. {CORRECTED} Ask more queries first: b may be better.",
         ),
         ({"promising": [{"gain": 0.1}]}, "measuring more could change it."),
         (

@@ -11,7 +11,8 @@ from core.answers import BY_PEOPLE
 from core.api.workspace import Workspace
 from core.decide.switching import Terms
 from core.store import Store
-from core.views.words.bills import ONE_MACHINE, bill, rented_words
+from core.views.decision.words import savings
+from core.views.words.bills import ONE_MACHINE, PLANNED, SAME_BILL, bill, one_machine, rented_words, same_bill
 from core.views.words.judging import check_first, unchecked
 
 BILL = pl.DataFrame({"unit": ["cpu_hour", "cpu_hour", "tokens"], "units_per_query": [5e-5, 2e-5, 90.0]})
@@ -25,14 +26,24 @@ def test_machines_are_counted_by_their_hours_of_a_month(queries: float, machines
 @pytest.mark.slow
 def test_a_saving_of_machine_time_is_said_in_machines_where_the_traffic_is_given(shipped_store: Path):
     view = Workspace(Store.open(shipped_store), "docs-search").decide(sla_ms=500.0).view
-    assert rented_words(view) == ONE_MACHINE.format(most := 9.5e6)
+    assert rented_words(view) == ONE_MACHINE.format(most := 4.7e6)
+    assert one_machine(view) == most
     own = bill(view, view.table["run_id"][view.decision.chosen])
-    assert machines_needed(own, most) == 1 < machines_needed(own, 1.1 * most)
+    assert machines_needed(own, most / PLANNED) == 1 < machines_needed(own, 1.1 * most / PLANNED)
+    others = [other.row for other in view.sure.alternatives]
+    assert all(same_bill(view, row) for row in others)
     for queries, said in (
-        (1e6, "At 1,000,000 queries a month, the second saves 0 machines."),
-        (1e8, "At 100,000,000 queries a month, the second saves 10 machines."),
+        (1e6, "At 1,000,000 queries a month, going without late interaction saves 0 machines at full load."),
+        (
+            1e8,
+            "At 100,000,000 queries a month, going without late interaction saves 10 machines at full load.",
+        ),
     ):
-        assert rented_words(view.replace(terms=Terms(queries_per_month=queries))) == said
+        busy = view.replace(terms=Terms(queries_per_month=queries))
+        assert rented_words(busy) == said
+        assert same_bill(busy, others[0]) == (queries == 1e6)
+        assert (SAME_BILL in savings(busy.sure.alternatives[0], busy)) == (queries == 1e6)
+        assert ("$" in savings(busy.sure.alternatives[0], busy)) == (queries == 1e8)
     assert check_first(view) == "Check the grades: judge 30 questions by hand"
 
 

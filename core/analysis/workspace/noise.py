@@ -21,7 +21,7 @@ from core.decide.joint import JointSample
 from core.decide.rules import Decision
 from core.errors import UnknownNameError
 from core.metrics import Measure
-from core.number_format import count, interval, score
+from core.number_format import count, interval, percent, score, shorten
 from core.stats.intervals import SEED, query_weights
 from core.stats.judge_noise import Grades, Judged, audited, places, replicates
 from core.store import Snapshot
@@ -32,6 +32,8 @@ RESAMPLES = 500  # Resamples with drawn grades; fewer than without, because each
 OFF = "off"
 _FAIR = {"at random", "stratified"}  # by the judge's grade, which indexes the rows of the confusion
 PAIR = ("query_id", "passage_id")
+_JUDGE = 90  # Letters of a judge's description
+_RAISED = " It is higher than measured because wrong grades hide how good the best stacks are."
 _ENDS = ("quality", "quality_low", "quality_high")
 
 
@@ -45,6 +47,9 @@ class Noise:
     means: Floats  # [S, R]; NaN = not applicable
     seed: int = SEED  # of the draw
     fair: bool = True  # whether the passages that both judged were drawn at random, whatever their rank
+    judge: str = ""  # who graded them the second time, in the golden set's words
+    lower: int = 0  # how many of them the second judge graded lower
+    higher: int = 0
 
     @cached_property
     def spread(self) -> pl.DataFrame:
@@ -178,7 +183,11 @@ def noise(
         return graded.rescored(measure, grades, pools)
 
     means = replicates(judged, counts, scoring, drawn, seed=seed)
-    return Noise(reference, int((known > 0).sum()), graded.run_ids, means, seed, fair)
+    sets = snapshot.golden_sets(scope.collection_id)
+    judge = sets.row(by_predicate=pl.col("golden_set_id") == reference, named=True)["judge"] or ""
+    both = known > 0
+    apart = (int((both & (known < grade)).sum()), int((known > grade).sum()))
+    return Noise(reference, int(both.sum()), graded.run_ids, means, seed, fair, judge, *apart)
 
 
 def samplings(snapshot: Snapshot, scope: Scope, reference: str) -> list[str]:
@@ -274,17 +283,20 @@ def as_written(row: Mapping[str, Any]) -> str:
 
 
 def noise_effect(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: Quality) -> str:
-    """Describe the effect of another judge's grades on the choice."""
-    said = f"The doubts of {noisy.golden_set_id} are simulated in the percentages"
-    if decision.chosen is not None:
-        held = noisy_rows(table.slice(decision.chosen, 1), noisy).row(0, named=True)
-        said += f"; {quality.name} with them is {as_written(held)}"
-    return f"{said}."
+    """Describe another judge, how often it graded alike, and its effect on the choice."""
+    apart, by = noisy.lower + noisy.higher, noisy.judge or "one not on record"
+    alike = f"{percent(1 - apart / noisy.passages)} of {count(noisy.passages, 'passage')}"
+    more = f", {noisy.lower:,} lower and {noisy.higher:,} higher" if apart else ""
+    said = f"A second judge ({shorten(by, _JUDGE)}) graded {alike} like the first{more}."
+    if decision.chosen is None:
+        return f"{said} The percentages hold such doubts."
+    held = noisy_rows(table.slice(decision.chosen, 1), noisy).row(0, named=True)
+    return f"{said} The percentages hold such doubts; {quality.name} with them is {as_written(held)}."
 
 
 def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: Quality) -> str:
-    """Describe the effect of another judge's grades on the choice, and what it was estimated from."""
-    both = count(noisy.passages, "passage")
-    doubt = "" if noisy.fair else "; these may not be typical"
-    said = noise_effect(table, decision, noisy, quality)
-    return f"{said} Estimated from {both} that two judges graded{doubt}."
+    """Describe the effect of another judge's grades on the choice, and how to read it."""
+    said, chosen = noise_effect(table, decision, noisy, quality), decision.chosen
+    raised = chosen is not None and bool((noisy_rows(table, noisy)["noisy"] > table["quality"])[chosen])
+    doubt = "" if noisy.fair else " These passages may not be typical."
+    return f"{said}{_RAISED if raised and quality.higher_is_better else ''}{doubt}"

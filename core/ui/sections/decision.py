@@ -95,8 +95,7 @@ def alternatives(*, view: View) -> None:
             if traded is not None:
                 offer = f"**{plain(traded.beside if either else traded.sentence)}**"
             st.markdown(offer, width="content")
-            said = "Take the second" if either else "Take it"
-            st.button(said, key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
+            st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
         label = f"{count(rest, 'more alternative')}" if rest > 0 else PRICES
         more = st.popover(label, type="tertiary", key="more_alternatives", on_change="rerun")
         if more.open:  # hidden content would slow down every move of a slider

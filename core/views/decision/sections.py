@@ -26,7 +26,7 @@ from core.views.decision.marks import COLOURS, SIZES
 from core.views.decision.parallel import parallel
 from core.views.decision.ship import all_handed
 from core.views.decision.tiles import blocks, sides, tiles
-from core.views.text import count, dollars_of
+from core.views.text import count
 from core.views.words import choice as choice_of
 from core.views.words.advice import JUDGE, first_step, found_again, objection, roles, second_row
 from core.views.words.bills import rented_words
@@ -214,7 +214,6 @@ def alternatives(view: View) -> Blocks:
 
 def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
     """Return up to `most` alternatives with their numbers in words, the most likely to be as good first."""
-    dollars = dollars_of(view.table)
     rows = [
         {
             "run_id": view.table["run_id"][other.row],
@@ -224,8 +223,8 @@ def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
             "low": other.low,
             "high": other.high,
             "p_within_delta": other.p_within_delta,
-            "saves": words.savings(other, dollars).removeprefix("saves "),
-            "in_words": words.price_words(other, dollars),
+            "saves": words.savings(other, view).removeprefix("saves "),
+            "in_words": words.price_words(other, view),
         }
         for other, twins in view.sure.offered[:most]
     ]

@@ -51,7 +51,7 @@ def shipping(snapshot: Snapshot, row: Mapping[str, Any]) -> Shipping:
     if row["chunking"] is not None:
         why = "it searches chunks of documents"
     elif not kinds:
-        why = ", ".join(next(iter(lacking.values())))
+        why = f"no adapter carries out {', '.join(next(iter(lacking.values())))}"
     elif not held.get(row["collection_id"]):
         why = "the store has no passages of its collection"
     else:

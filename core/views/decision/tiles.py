@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -147,14 +147,11 @@ def confidence(view: View) -> list[Number]:
     table, decision, rather = view.table, view.decision, view.once(first_step).rather
     firm, said = firmness(table, decision, view.sure)
     good, *meets = said.split("; ")
-    unsure = [] if view.sure.unknown == ALONE else doubts(view.once(lead))
-    own = CONFIDENCE, firm, [good, *meets, *unsure], ""
     if rather is None:
-        return [own]
-    second = replace(decision, chosen=view.sure.alternatives[0].row)
-    its = doubts(lead(view, second))
-    firm = text.UNKNOWN if rather.pgs[1] is None else text.percent(rather.pgs[1])
-    return [own, (CONFIDENCE, firm, [good, *its], "")]
+        unsure = [] if view.sure.unknown == ALONE else doubts(view.once(lead))
+        return [(CONFIDENCE, firm, [good, *meets, *unsure], "")]
+    second = text.UNKNOWN if rather.pgs[1] is None else text.percent(rather.pgs[1])
+    return [(CONFIDENCE, firm, [good, *meets], ""), (CONFIDENCE, second, [good], "")]
 
 
 def doubts(ahead: Lead | None) -> list[str]:

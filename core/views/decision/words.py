@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -14,12 +14,13 @@ from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
 from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
-from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
+from core.decide.selection import ALONE, SHOWN, Alternative
 from core.decide.ties import CHEAPER
 from core.stats.intervals import CLUSTERS
 from core.stats.means import share_interval
 from core.views import text
-from core.views.words.advice import NOTHING, advice, first_step, objection
+from core.views.words.advice import NOTHING, advice, first_step, objection, second_row
+from core.views.words.bills import SAME_BILL, same_bill
 from core.views.words.choice import (
     ALL_AXES,
     all_unknown,
@@ -30,7 +31,7 @@ from core.views.words.choice import (
 )
 from core.views.words.judging import IF_THEY_HOLD, UNPROVEN, check_first
 from core.views.words.late import by_p95, slow
-from core.views.words.lead import lead
+from core.views.words.lead import Lead, lead
 from core.views.words.near import gain_words
 from core.views.words.trade import difference, trade
 from core.views.words.verdict import SHIP, doubt, verdict
@@ -79,7 +80,7 @@ def numbers(row: Mapping[str, Any], quality: Quality, latency: Latency) -> str:
 
 def answer(asked: View) -> Answer:
     """Return the stack that the limits select: the sentence to head a page, and the reasons."""
-    table, decision, quality, sure = asked.table, asked.decision, asked.quality, asked.sure
+    table, decision, quality = asked.table, asked.decision, asked.quality
     within = limits(asked.constraints, asked.latency)
     heading = title(asked, within)
     if axis := unknown(decision):
@@ -101,7 +102,7 @@ def answer(asked: View) -> Answer:
     traded = asked.once(trade)
     parts += [*lead_words(asked), *((traded.sentence, traded.settles) if traded else ()), decision.note]
     check = check_first(asked)
-    parts += [offer_words(table, sure, quality, asked.dropped), check and f"{check}."]
+    parts += [offer_words(asked), check and f"{check}."]
     return Answer(sentence, " ".join(filter(None, parts)), warning)
 
 
@@ -121,17 +122,26 @@ def sure_words(asked: View) -> str:
     if sure.pgs is None:
         return f"How sure this is, is unknown: {sure.unknown}."
     ahead = " Surely ahead of all others." if sure.ahead else ""
-    good = good_enough(decision)
+    good, rather = good_enough(decision), asked.once(first_step).rather
     sharing = f"{'Both are' if new else 'It is'} corrected for choosing among {asked.table.height:,} stacks."
-    return f"{good[:1].upper()}{good[1:]} in {resampled(sure.resamples, sure.pgs)}{new}. {sharing}{ahead}"
+    firm = f"{resampled(sure.resamples, sure.pgs)}{_counting(sure.resamples, sure.pgs)}"
+    if rather is not None and rather.pgs[1] is not None:
+        good = f"{rather.called[0]} {good}"
+        firm += f", {rather.called[1]} in {text.percent(rather.pgs[1])}"
+    return f"{text.capital(good)} in {firm}{new}. {sharing}{ahead}"
 
 
 def resampled(resamples: int | None, share: float) -> str:
-    """State a share of resamples with its 95 % margin: ``90.4 % of 500 resamples (± 2.6 points)``."""
+    """State a share of resamples: ``90.4 % of 500 resamples``."""
+    return f"{text.percent(share)} of {f'{resamples:,} ' if resamples else ''}resamples"
+
+
+def _counting(resamples: int | None, share: float) -> str:
+    """State the 95 % margin that the number of resamples alone leaves; it is no doubt of the data."""
     if not resamples:
-        return f"{text.percent(share)} of resamples"
+        return ""
     low, high = share_interval(share, resamples)
-    return f"{text.percent(share)} of {resamples:,} resamples (± {50 * (high - low):.1f} points)"
+    return f" (± {50 * (high - low):.1f} points from their number alone)"
 
 
 def took(table: pl.DataFrame, decision: Decision) -> str:
@@ -141,16 +151,15 @@ def took(table: pl.DataFrame, decision: Decision) -> str:
     return f"Taken by hand in place of {table['name'][decision.instead_of]}."
 
 
-def offer_words(table: pl.DataFrame, sure: Assessment, quality: Quality, dropped: str | None) -> str:
+def offer_words(asked: View) -> str:
     """Name the first alternatives, and a taken stack that no longer meets the limits."""
-    said = [dropped_words(dropped)]
-    if sure.alternatives:
-        dollars, first = text.dollars_of(table), sure.offered[:SHOWN]
+    said = [dropped_words(asked.dropped)]
+    if asked.sure.alternatives:
         offered = "; ".join(
-            f"{table['name'][other.row]}{also(twins)}: {price_words(other, dollars)}"
-            for other, twins in first
+            f"{asked.table['name'][other.row]}{also(twins)}: {price_words(other, asked)}"
+            for other, twins in asked.sure.offered[:SHOWN]
         )
-        said.append(f"Cheaper or faster, by {quality.name}: {offered}.")
+        said.append(f"Cheaper or faster, by {asked.quality.name}: {offered}.")
     return " ".join(filter(None, said))
 
 
@@ -170,18 +179,20 @@ def also(twins: int) -> str:
     return f" (+{twins} alike)" if twins else ""
 
 
-def price_words(other: Alternative, dollars: text.Written) -> str:
+def price_words(other: Alternative, asked: View) -> str:
     """Say what an alternative costs in quality, and saves: ``−0.087 [−0.178, +0.006], saves $0.002 / 1M``."""
-    return f"{difference(other)}, {savings(other, dollars)}"
+    return f"{difference(other)}, {savings(other, asked)}"
 
 
-def savings(other: Alternative, dollars: text.Written) -> str:
-    """State an alternative's savings: ``saves $0.002 / 1M and 8.9 ms``; noise is left out."""
-    amounts = [(other.saves_usd, dollars), *([(other.saves_ms, text.ms)] if other.told_apart else ())]
+def savings(other: Alternative, asked: View) -> str:
+    """State an alternative's savings: ``saves $0.002 / 1M and 8.9 ms``; noise and no money are left out."""
+    same, dollars = same_bill(asked, other.row), text.dollars_of(asked.table)
+    amounts = [] if same else [(other.saves_usd, dollars)]
+    amounts += [(other.saves_ms, text.ms)] if other.told_apart else []
     saved = [written(amount) for amount, written in amounts if amount is not None and amount > 0]
     spent = [written(-amount) for amount, written in amounts if amount is not None and amount < 0]
     parts = [f"saves {' and '.join(saved)}"] if saved else []
-    return ", ".join([*parts, *(f"{amount} more" for amount in spent)])
+    return ", ".join([*parts, *(f"{amount} more" for amount in spent), *([SAME_BILL] * same)])
 
 
 def unknown(decision: Decision) -> Axis | None:
@@ -193,7 +204,7 @@ def unknown(decision: Decision) -> Axis | None:
 def _lacked(decision: Decision, axis: Axis) -> str:
     """Say what to add if nothing is known on an axis that a limit or the rule needs."""
     asks = f"the {axis.limit_word} asks" if axis.key != decision.rule else "the rule asks"
-    return f"{asks[:1].upper()}{asks[1:]} for it: {axis.remedy}."
+    return f"{text.capital(asks)} for it: {axis.remedy}."
 
 
 def _unscored(table: pl.DataFrame) -> str:
@@ -231,10 +242,10 @@ def _chosen(asked: View, name: str, within: str) -> str:
     check = check_first(asked)
     if against := doubt(asked):
         if rather := asked.once(first_step).rather:
-            said = f"No clear winner{within}: {name}, or {rather.stack} for {rather.tenth}"
+            said = f"No clear winner{within}: {rather.title}"
             return f"{said}; {UNPROVEN}" if check else said
         said = verdict(asked)
-        return f"{said[:1].upper()}{said[1:]}{within}: {name}; {against}"
+        return f"{text.capital(said)}{within}: {name}; {against}"
     return f"Ship {name}{within}{f', {IF_THEY_HOLD}' if check else ''}"
 
 
@@ -303,11 +314,23 @@ def level_words(asked: View) -> str:
     return "On new queries the runner-up is expected to do as well."
 
 
+def second_lead(asked: View) -> Lead | None:
+    """Return the lead of the second stack that the heading names; None if it names one, or as `lead`."""
+    row = second_row(asked)
+    return None if row is None else lead(asked, replace(asked.decision, chosen=row))
+
+
 def lead_words(asked: View) -> list[str]:
-    """Say than how many stacks the choice is surely better, and than which it is not."""
-    ahead, traded = asked.once(lead), asked.once(trade)
+    """Say than how many stacks the choice is surely better, and than which it is not; or each of two."""
+    ahead, traded, second = asked.once(lead), asked.once(trade), asked.once(second_lead)
     if ahead is None or asked.sure.ahead:
         return []
+    if second is not None and traded is not None:
+        own, its = traded.called
+        said = f"{text.capital(its)}: {second.sentences[0][:1].lower()}{second.sentences[0][1:]}"
+        varies = ": its lead varies more from query to query" * (ahead.spread > second.spread)
+        many = f"{text.capital(own)}, than {ahead.surely or 'none'}{varies}."
+        return [said, second.named, many]
     sure, unsure = ahead.sentences
     return [sure, ahead.named, "" if traded is not None and traded.stack == ahead.rival else unsure]
 

@@ -20,7 +20,7 @@ JUDGE = "Judge"
 NOTHING = "Nothing more needs measuring first."
 PAYS = 0.1
 """Least chance that doubling the questions shows a better stack at which doing so is recommended first."""
-ROLES = ("chosen by the rule", "may match it")
+ROLES = ("first by the rule", "advised")
 """What two stacks are of which none clearly wins."""
 MEETS = 0.9
 """Share of resamples within the limits below which the stack is timed again first."""

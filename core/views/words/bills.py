@@ -9,13 +9,18 @@ import polars as pl
 from core.analysis.cache import cached
 from core.analysis.stack_cost import MACHINES, idle, machines_needed, of_one_machine, recorded
 from core.analysis.workspace.view import View
+from core.records import Basis
 from core.tables import remembered
-from core.views.words.advice import second_row
+from core.views.words.advice import first_step
 
 RENTED = "Less machine time saves money only where fewer machines then run."
 """What a saving of machine time is worth."""
-ONE_MACHINE = "Below {:,.0f} queries a month one busy machine serves either: nothing is saved."
+ONE_MACHINE = "Up to {:,.0f} queries a month (half load) one machine serves either: no money is saved."
 """The same where the alternative's time is known, but not the queries of a month."""
+PLANNED = 0.5
+"""Share of a month for which a machine is planned to be busy: a busier one makes queries wait."""
+SAME_BILL = "no money on one machine"
+"""The same beside what an alternative saves."""
 
 
 @cached(entries=64)
@@ -29,22 +34,55 @@ def rented_words(view: View) -> str:
 
     It is machines of the first alternative where the queries of a month are given.
     """
-    chosen, other = view.decision.chosen, next(iter(view.sure.alternatives), None)
-    if chosen is None or not rented(own := bill(view, view.table["run_id"][chosen])):
-        return ""
+    own, its = _both(view)
+    if own is None or its is None:
+        return "" if own is None else RENTED
     queries = view.terms.queries_per_month
-    its = None if other is None else bill(view, view.table["run_id"][other.row])
-    if its is None or not rented(its):
-        return RENTED
     if not queries:
-        most = min(of_one_machine(own), of_one_machine(its))
-        return RENTED if math.isinf(most) else ONE_MACHINE.format(_at_most(most))
+        most = one_machine(view)
+        return RENTED if most is None else ONE_MACHINE.format(most)
     saved = machines_needed(own, queries) - machines_needed(its, queries)
     said = f"needs {-saved:,} more" if saved < 0 else f"saves {saved:,}"
-    which = "the second" if second_row(view) is not None else "the first alternative"
-    return (
-        f"At {queries:,.0f} queries a month, {which} {said}{' machine' if abs(saved) == 1 else ' machines'}."
-    )
+    rather = view.once(first_step).rather
+    which = f"going {rather.called[1]}" if rather else "the first alternative"
+    machines = "machine" if abs(saved) == 1 else "machines"
+    return f"At {queries:,.0f} queries a month, {which} {said} {machines} at full load."
+
+
+def one_machine(view: View) -> float | None:
+    """Return how many queries a month one machine serves, at `PLANNED`, of the choice and its alternative.
+
+    None if that is unknown, no machine is used, or something else is billed.
+    """
+    own, its = _both(view)
+    if own is None or its is None:
+        return None
+    most = PLANNED * min(of_one_machine(own), of_one_machine(its))
+    return None if math.isinf(most) else _at_most(most)
+
+
+def _both(view: View) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+    """Return the bills of the choice and of its first alternative; None where it is not of machines alone."""
+    chosen, other = view.decision.chosen, next(iter(view.sure.alternatives), None)
+    rows = (chosen, None if other is None else other.row)
+    bills = (None if row is None else bill(view, view.table["run_id"][row]) for row in rows)
+    own, its = (None if held is None or not rented(held) else held for held in bills)
+    return own, its
+
+
+def same_bill(view: View, row: int) -> bool:
+    """Return whether a stack needs the chosen one's machines and nothing else, so that it saves no money.
+
+    Where the queries of a month are not given, one machine is taken to serve either.
+    """
+    chosen, measured = view.decision.chosen, Basis.MEASURED.value
+    if chosen is None or any(view.table["cost_basis"][at] != measured for at in (chosen, row)):
+        return False
+    both = [bill(view, view.table["run_id"][at]) for at in (chosen, row)]
+    if not all(map(rented, both)):
+        return False
+    own, its = (machines_needed(each, view.terms.queries_per_month or 0.0) for each in both)
+    return own == its
 
 
 def _at_most(queries: float) -> float:

@@ -29,6 +29,7 @@ from core.metrics.rates import CORRECTED
 from core.stats.intervals import CLUSTERS
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
+from core.views.words.bills import same_bill
 from core.views.words.late import late_chip, slow
 from core.views.words.lead import lead, lead_over
 from core.views.words.near import near_rows, promising_rows, promising_words, scores_missing
@@ -288,7 +289,7 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
         "lead": ahead and ahead.data,
         "delta": decision.delta,
         "ties": [stack(at) for at in decision.tied],
-        "alternatives": [_alternative(table, other) for other in sure.alternatives],
+        "alternatives": [_alternative(table, other, asked) for other in sure.alternatives],
         "trade": traded and _traded(traded),
         "price_of_quality": {
             key: [_step(table, step) for step in steps] for key, steps in sure.prices.items()
@@ -341,10 +342,10 @@ def _traded(trade: Trade) -> dict[str, object]:
     )
     said = {"sentence": trade.sentence, "beside": trade.beside, "now": trade.now}
     said["settles"] = trade.settles
-    return {"run_id": trade.run_id, **said, "chosen": chosen, "other": other}
+    return {"run_id": trade.run_id, **said, "called": list(trade.called), "chosen": chosen, "other": other}
 
 
-def _alternative(table: pl.DataFrame, other: Alternative) -> dict[str, object]:
+def _alternative(table: pl.DataFrame, other: Alternative, asked: View) -> dict[str, object]:
     return {
         "run_id": table["run_id"][other.row],
         "stack": table["name"][other.row],
@@ -352,6 +353,7 @@ def _alternative(table: pl.DataFrame, other: Alternative) -> dict[str, object]:
         "low": other.low,
         "high": other.high,
         "saves_usd_per_1k": other.saves_usd,
+        "same_bill": same_bill(asked, other.row),
         "saves_ms": other.saves_ms,
         "latency_told_apart": other.told_apart,
         "p_within_delta": other.p_within_delta,

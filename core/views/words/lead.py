@@ -30,13 +30,14 @@ class Lead:
     low: float | None = None  # its 95 % interval
     high: float | None = None
     beaten: tuple[str, ...] = ()  # names of those than which it is surely better, the best first
+    spread: float = 0.0  # standard deviation over the queries of its lead over each other, on average
 
     @property
     def named(self) -> str:
         """The names of those than which it is surely better, or "" if that is sure of none or of all."""
         if not self.beaten or self.surely == self.others:
             return ""
-        return f"Those are {text.first_of(self.beaten, NAMED)}."
+        return f"Those are: {text.first_of(self.beaten, NAMED, between='; ')}."
 
     @property
     def maybe(self) -> str:
@@ -105,12 +106,14 @@ def lead(view: View, decided: Decision | None = None) -> Lead | None:
     least, _ = numbers.better_by(decision.chosen, others, (1 - LEVEL) / 2 / pairs)
     beaten = others[least > ROUNDING]
     names = tuple(view.table["name"][beaten[np.argsort(-numbers.merit[beaten], kind="stable")]].to_list())
-    surely = len(beaten)
+    surely, places = len(beaten), numbers.places
+    leads = paired.values[places[others]] - paired.values[places[decision.chosen]]
+    spread = float(np.nanstd(leads, axis=1).mean())
     if rival is None:
-        return Lead(surely, len(others), beaten=names)
+        return Lead(surely, len(others), beaten=names, spread=spread)
     pair = (str(view.table["run_id"][decision.chosen]), str(rival["run_id"]))
     by, low, high = lead_over(paired, pair, higher_is_better=decision.quality.higher_is_better)
-    return Lead(surely, len(others), str(rival["name"]), by, low, high, names)
+    return Lead(surely, len(others), str(rival["name"]), by, low, high, names, spread)
 
 
 def lead_over(

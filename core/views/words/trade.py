@@ -19,6 +19,7 @@ from core.views.blocks import Table
 
 _RATIO = 10.0
 """Ratio from which a share of the time is written as ``1/57``; a smaller one is in percent."""
+_LONGEST = 30  # Letters of the part that two names differ in, above which it names neither
 PAIR = "95 % interval of this pair alone"
 """What the interval of a difference holds for; `core.views.words.lead` counts all pairs together."""
 Row = Mapping[str, Any]
@@ -46,15 +47,45 @@ class Trade:
         return str(self.sides[1]["name"])
 
     @property
+    def apart_in(self) -> str:
+        """The part that the chosen stack has and the alternative has not, if they differ in nothing else."""
+        own, its = (str(row["name"]).split() for row in self.sides)
+        pairs = enumerate(zip(own, its, strict=False))
+        before = next((at for at, (one, other) in pairs if one != other), len(its))
+        after = len(own) - len(its) + before
+        part = " ".join(own[before:after]).lstrip("+⊕· ").partition(",")[0]
+        return part if own[:before] + own[after:] == its and len(part) <= _LONGEST else ""
+
+    @property
+    def called(self) -> tuple[str, str]:
+        """Both in a sentence: ``with late interaction``, ``without late interaction``."""
+        if part := self.apart_in:
+            return f"with {part}", f"without {part}"
+        return "with the first", "with the second"
+
+    @property
+    def title(self) -> str:
+        """Both in a heading: ``Y, or X for 1/74 of the time``."""
+        if self.apart_in:
+            return f"{self.stack} {self.called[0]}, or {self.far} without"
+        return f"{self.sides[0]['name']}, or {self.stack} for {self.tenth}"
+
+    @property
+    def far(self) -> str:
+        """The first share as a factor: ``74 times faster``; "" if none is a tenth."""
+        ratio, _, of = self.tenth.removeprefix("1/").partition(" of the ")
+        return f"{ratio} times {'faster' if of == 'time' else 'cheaper'}" if of else ""
+
+    @property
     def beside(self) -> str:
-        """The alternative's difference, where the heading names both: ``The second is −0.001 …``."""
-        return f"The second against the first: {self.apart}, {PAIR}."
+        """The alternative's difference, where the heading names both."""
+        return f"{text.capital(self.called[1])}: {self.apart}, {PAIR}."
 
     @property
     def now(self) -> str:
         """What to ship until the two are told apart."""
         gain = f"; it may gain {text.score(self.gain)}" if self.gain else ""
-        return f"Take the second unless losing up to {text.score(self.loss)} matters{gain}."
+        return f"Go {self.called[1]} unless losing up to {text.score(self.loss)} matters{gain}."
 
     @property
     def settles(self) -> str:

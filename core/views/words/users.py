@@ -13,11 +13,11 @@ from core.analysis.perturbed import hardest, noise_effects
 from core.analysis.workspace.view import View
 from core.decide.axes import ROBUST
 from core.views import text
-from core.views.words.advice import second_row
+from core.views.words.advice import first_step, second_row
 
 _LEVELS = tuple(f"noise {level}" for level in range(1, 5))
 _WAYS = {"noise": "small talk", "typo": "typos", "accents": "no accents", "case": "another letter case"}
-_UNMEASURED = "Noisy queries: not measured for this stack."
+_UNMEASURED = "Noisy queries were not measured for this stack."
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,9 @@ def hurts(view: View) -> tuple[Hurt, ...]:
         return ()
     if second is None:
         return _of(view, str(view.table["run_id"][chosen]), "")
-    sides = zip((chosen, second), ("first", "second"), strict=True)
-    own, other = (_of(view, str(view.table["run_id"][row]), f"The {side}: ") for row, side in sides)
+    rather = view.once(first_step).rather
+    sides = zip((chosen, second), rather.called if rather else ("", ""), strict=True)
+    own, other = (_of(view, str(view.table["run_id"][row]), f"{text.capital(side)}: ") for row, side in sides)
     return *own, *(replace(hurt, label="") for hurt in other)
 
 

@@ -378,7 +378,7 @@ def test_a_difference_is_written_no_finer_than_its_numbers(axis: Axis, value: fl
     [
         (None, compare.LOSSES, None),
         (0.02, compare.LOSSES, None),
-        (0.1, SAME, "less than 10 % apart (noise of timing)"),
+        (0.1, SAME, "less than 10 % apart: within the jitter of timing"),
     ],
 )
 def test_costs_within_the_noise_of_their_timing_are_the_same(

@@ -3,10 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from core.analysis.workspace.noise import (
     OFF,
+    PAIR,
     auditor,
     auditors,
     noise,
@@ -121,12 +123,23 @@ def test_the_record_says_whose_grades_are_drawn(case, noisy, off, on):
     assert chosen["noisy_low"] < chosen["noisy"] < chosen["noisy_high"]
     words = noise_words(on.table, on.decision, on.noise, AT_10)
     assert words == held["in_words"]
-    assert words.startswith(f"The doubts of {SECOND} are simulated in the percentages; RA-nWG@10 with them ")
+    first, second = (case.snapshot.within(name).sort(PAIR) for name in (case.scope.golden_set_id, SECOND))
+    both = first.join(second, on=PAIR).select("grade", other="grade_right")
+    lower, higher = (
+        int(both.select(way).to_series().sum())
+        for way in (pl.col("other") < pl.col("grade"), pl.col("other") > pl.col("grade"))
+    )
+    alike = 100 * (1 - (lower + higher) / both.height)
+    who = "A second judge (a second AI assistant of the team, without sight of the first grades) graded "
+    assert words.startswith(
+        f"{who}{alike:.1f} % of 240 passages like the first, {lower} lower and {higher} higher. "
+    )
+    assert "The percentages hold such doubts; RA-nWG@10 with them " in words
     assert f" is {chosen['noisy']:.3f} [{chosen['noisy_low']:.3f}, " in words
-    assert "Estimated from 240 passages that two judges graded" in words
+    assert words.endswith(" These passages may not be typical.")
     effect = noise_effect(on.table, on.decision, on.noise, AT_10)
     assert words.startswith(effect)
-    assert "Estimated" not in effect, "page Decision says the effect, Confidence its source too"
+    assert "typical" not in effect, "page Decision says the effect, Confidence how to read it too"
 
 
 def test_judge_noise_never_narrows_an_interval(on):

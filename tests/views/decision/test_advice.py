@@ -174,7 +174,7 @@ def test_a_stack_as_good_for_a_tenth_of_the_cost_is_considered_first(cost: float
         assert title(view) == "No clear winner: a, or b for 1/10 of the cost"
         taken = asking(table, Constraints(delta=0.01), sample=sample, take="r1").sure.pgs
         assert taken == view.sure.alternatives[0].pgs, "both are held against the same best"
-        assert trade(view).beside.startswith("The second against the first: −0.001 [")
+        assert trade(view).beside.startswith("With the second: −0.001 [")
         assert trade(view).beside.endswith("] RA-nWG@10, 95 % interval of this pair alone.")
         needed = int(queries_needed((values[0] - values[1]).std(ddof=1), 0.01))
         assert needed > 60
@@ -182,7 +182,7 @@ def test_a_stack_as_good_for_a_tenth_of_the_cost_is_considered_first(cost: float
         number = f"{float(f'{needed:.2g}'):,.0f}"
         settles = f"About {number} judged queries would show a difference of 0.01 (80 % power)."
         loss, gain = score(-view.sure.alternatives[0].low), score(view.sure.alternatives[0].high)
-        now = f"Take the second unless losing up to {loss} matters; it may gain {gain}."
+        now = f"Go with the second unless losing up to {loss} matters; it may gain {gain}."
         assert why(view) == f"{now} {settles}"
         assert trade(view).settles == settles
         assert settles in why(view)
@@ -190,7 +190,7 @@ def test_a_stack_as_good_for_a_tenth_of_the_cost_is_considered_first(cost: float
         assert held(view).endswith(f"of resamples, b in {percent(view.sure.alternatives[0].pgs)}.")
         (offered,) = alternative_rows(view).to_dicts()
         assert offered["gap"] == f"−0.001 [{signed(offered['low'])}, {signed(offered['high'])}]"
-        assert roles(view) == {"r0": "chosen by the rule", "r1": "may match it"}
+        assert roles(view) == {"r0": "first by the rule", "r1": "advised"}
         assert second_row(view) == 1
     else:
         assert (roles(view), second_row(view)) == ({}, None)

@@ -24,7 +24,7 @@ CASES: dict[str, tuple[dict[str, Any], str | None, str]] = {
     "a reranker": ({**SPARSE, "reranker": "cohere"}, None, "reranker cohere"),
     "an index": ({**DENSE, "index": "hnsw-f32"}, None, "index hnsw-f32"),
     "as published": ({"mode": "dense", "embedder": "wordllama"}, None, "an unknown K, index unknown"),
-    "no mode": ({"name": "theirs"}, None, "how it retrieves is unknown"),
+    "no mode": ({"name": "theirs"}, None, "an unknown way to retrieve"),
     "one's own": ({"mode": "own", "name": "shop", "call": "shop:find"}, None, "runs already: shop:find"),
 }
 
@@ -53,7 +53,7 @@ def test_what_the_store_lacks(changes: dict[str, str], words: str, demo_store: P
 
 
 MADE_OF = "python -m core manifest show r0"
-INT8 = WRITTEN.format("index int8")
+INT8 = WRITTEN.format("no adapter carries out index int8")
 
 
 @pytest.mark.parametrize(
