@@ -160,13 +160,12 @@ def graded(decision: Decision, page: Page, record: dict, html: str) -> None:
 
 
 def beside(decision: Decision, page: Page, record: dict, told: dict) -> None:
-    """What stands beside the answer is the same everywhere: pass mark, kind of search, whether either does."""
+    """Pass mark, kind of search, either of two and what one machine saves are the same everywhere."""
     mark = decision.data["pass_mark"]
     assert bool(mark) == bool(decision.data["check_grades"])
     assert mark == record["pass_mark"] == told["command"]["pass_mark"]
-    assert mark is None or all(
-        mark in words for words in (str(page.blocks), unescape(told["html"]), told["md"])
-    )
+    files = unescape(told["html"]), told["md"]
+    assert mark is None or all(mark in words for words in (str(page.blocks), *files))
     kind, either = record["answer"]["kind"], record["answer"]["either"]
     lead, firm = record["summary"][0], record["summary"][-1]
     below = str(next(block.details for block in page.blocks if isinstance(block, Answer)))
@@ -179,7 +178,8 @@ def beside(decision: Decision, page: Page, record: dict, told: dict) -> None:
     known = decision.confidence is not None and decision.confidence.pgs is not None
     assert (LEVEL in firm) == bool(either and alone and known and not decision.data["objection"])
     assert LEVEL not in firm or either in firm
-    assert (record["savings_in_words"] or "") in unescape(told["html"])
+    saved = record["savings_in_words"] if decision.data["alternatives"] else None
+    assert saved is None or all(saved in words for words in files)
     same = {one["run_id"] for one in decision.data["alternatives"] if one["same_bill"]}
     offers = page.tables.get("alternatives")
     if offers is not None:

@@ -76,7 +76,7 @@ def pass_mark(k: int) -> str:
     """Say how much checking the grades takes, and when they fail; not failing proves little."""
     return (
         f"For two stacks that is at most {2 * QUESTIONS * k:,} passages. "
-        "The grades fail if another stack is then better, by the pair's 95 % interval."
+        "The grades fail if the other is then better by the pair's 95 % interval, or of several one surely."
     )
 
 

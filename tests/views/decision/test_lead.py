@@ -41,13 +41,13 @@ def test_a_lead_counts_the_others_that_are_surely_worse_and_names_the_nearest():
     assert found.beaten == ("s2", "s3")  # the best first
     sure, named, unsure = lead_words(view)
     assert sure == "Surely better than 2 of the 3 others, all pairs together, grades as given."
-    assert named == "Those are s2, s3."
+    assert named == "Those are: s2; s3."
     assert unsure == f"Not surely better than s1: {found.interval}, this pair alone."
 
 
 def test_of_many_beaten_stacks_the_best_are_named():
     many = Lead(6, 7, beaten=tuple("abcdef"))
-    assert many.named == "Those are a, b, c, d and 2 more."
+    assert many.named == "Those are: a; b; c; d and 2 more."
     assert Lead(7, 7, beaten=tuple("abcdefg")).named == ""  # all of them are known by the count
 
 
