@@ -6,7 +6,7 @@ import pytest
 import streamlit as st
 
 from core.ui import pick
-from core.ui.pick import listed, pick_from_chart, still_offered, still_offered_all
+from core.ui.pick import listed, pick_from_chart, pick_one, still_offered, still_offered_all
 from tests.views.made import stacks
 
 
@@ -27,6 +27,12 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Session:
 
 def many(height: int) -> pl.DataFrame:
     return stacks(quality=[None, *(row / height for row in range(1, height))])
+
+
+def test_a_switch_with_one_button_is_not_drawn(session: Session, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delattr(st, "segmented_control")
+    session["rdx"] = "gone"
+    assert pick_one("Against", ["passages"], "rdx") == "passages"
 
 
 @pytest.mark.parametrize("height", [0, 1, 2, 300])

@@ -65,12 +65,13 @@ def excluded_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
         reason and the stack's three numbers.
     """
     said = text.cost_unit(table)
-    of_cost = pl.col("unit").str.starts_with("$")
+    unit = pl.col("unit").replace("", None)
+    of_cost = unit.str.starts_with("$")
     numbers = table.select("run_id", "name", "quality", "latency_ms", "cost")
     rows = decision.excluded().drop("row").join(numbers, on="run_id", how="left", maintain_order="left")
     rows = rows.with_columns(
         by=pl.when(of_cost).then(pl.col("by") * said.factor).otherwise("by"),
-        unit=pl.when(of_cost).then(pl.col("unit").str.replace("1k", said.per)).otherwise("unit"),
+        unit=pl.when(of_cost).then(unit.str.replace("1k", said.per)).otherwise(unit),
     )
     return rows.sort("constraint", "by", nulls_last=True, maintain_order=True)
 

@@ -194,16 +194,15 @@ def excluded_words(excluded: pl.DataFrame) -> str:
         return "Nothing: every stack is within the limits."
     words = {name: f"the {axis.limit_word}" for name, axis in LIMITS.items()}
     counts = excluded.group_by("constraint", maintain_order=True).len().rows()
-    return (
-        f"{text.count(excluded.height, 'stack')}: "
-        + ", ".join(f"{n} by {words.get(name, name)}" for name, n in counts)
-        + "."
-    )
+    stacks = text.count(excluded.height, "stack")
+    if len(counts) == 1:
+        return f"{stacks} by {words.get(counts[0][0], counts[0][0])}."
+    return f"{stacks}: " + ", ".join(f"{n} by {words.get(name, name)}" for name, n in counts) + "."
 
 
 def front_card(front: Front) -> Card:
     """Return the card of the frontier's size, with its knee."""
-    bend = f"; it bends at (knee) {front.knee}" if front.knee else ""
+    bend = f"; best trade-off (knee): {front.knee}" if front.knee else ""
     return "On the frontier", f"{front.size:,}", f"no other is as good on all axes and better on one{bend}"
 
 

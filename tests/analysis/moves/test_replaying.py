@@ -114,6 +114,7 @@ def test_a_leg_that_is_stored_less_deep_than_it_is_merged_is_named(tmp_path: Pat
     (found,) = replays(view)
     assert (found.spec["fusion"]["depth"], found.short) == (50, short)
     assert ("100 queries" in shallow([found])) == bool(short)
+    assert "depth" not in found.name, "no other stack has this name"
     assert found.to_dict()["short"] == short
 
 

@@ -20,10 +20,10 @@ from core.decide.rules import Constraints
 from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError
 from core.views.ask import Given
-from core.views.blocks import Cards, Text
+from core.views.blocks import Cards, Chart, Text
 from core.views.what_if.changing import questions
 from core.views.what_if.ending import deadlines
-from core.views.what_if.moving import steps
+from core.views.what_if.moving import FRONTIER, steps
 from core.views.words.near import broken, near_rows, promising_rows, way_in
 from tests.analysis.two_models import (
     EVERY,
@@ -134,6 +134,15 @@ def test_each_other_stack_has_its_step(view: View):
     found = moves(view)
     assert found["step"].to_list() == ["embed", None]
     assert found["difference"].to_list() == [pytest.approx(0.5), None]
+
+
+def test_a_line_is_named_only_where_two_stacks_make_one(view: View):
+    def caption(terms: Terms) -> str:
+        blocks = steps.draw(view.replace(terms=terms), Given())
+        return next(block.caption for block in blocks if isinstance(block, Chart))
+
+    assert caption(Terms(passages=10)) == "", "what embedding again costs is not known"
+    assert caption(Terms(passages=10, tokens_per_passage=100, queries_per_month=10)) == FRONTIER
 
 
 def test_of_averages_the_steps_are_known_and_their_gains_are_not(tmp_path: Path):

@@ -179,7 +179,7 @@ def test_every_excluded_stack_has_its_first_limit_and_by_how_much():
         ("twin", "sla_ms", 10.0, "ms"),
         ("bad", "sla_ms", 190.0, "ms"),
     ]
-    assert words.excluded_words(rows) == "2 stacks: 2 by the SLA."
+    assert words.excluded_words(rows) == "2 stacks by the SLA."
     assert words.excluded_words(rows.clear()).startswith("Nothing")
 
 
@@ -192,4 +192,4 @@ def test_the_frontier_in_numbers_keeps_its_corner_under_limits():
     assert hold.front(stacks(2), decide(stacks(2), Constraints())) is None
     label, size, about = words.front_card(free)
     assert (label, size) == ("On the frontier", "3")
-    assert about.endswith("it bends at (knee) little worse")
+    assert about.endswith("best trade-off (knee): little worse")

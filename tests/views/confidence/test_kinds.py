@@ -84,6 +84,8 @@ def test_the_section_on_real_runs(demo_store: Path):
     cells = next(block for block in blocks if isinstance(block, Table)).cells
     nothing = (rows["difference"] == 0) & (rows["low"] == 0) & (rows["high"] == 0)
     assert [cell["is"] == kinds.SAME for cell in cells] == nothing.to_list()
+    chosen = view.table["name"][view.decision.chosen]
+    assert ["stack" in cell for cell in cells] == (rows["stack"] == chosen).to_list()
     fitting = kinds.kinds(view, Constraints(sla_ms=0.0001))
     assert fitting.is_empty()
 
