@@ -175,7 +175,8 @@ def ran(snapshot: Snapshot, collection_id: str) -> Ran | None:
         return Ran(str(documents["stored"]), "", cut, str(said.get("name", "")))
     place, asked = str(documents.get("path") or ""), str(questions.get("path") or "")
     usual = CollectionSource(path=Path(place)).model_dump(mode="json")
-    same = documents == {**usual, "path": documents.get("path")} and not questions.get("columns")
+    same = {**documents, "id": None} == {**usual, "path": documents.get("path")}
+    same = same and not questions.get("columns")
     if place and same and all(Path(path).exists() for path in (place, asked) if path):
         return Ran(place, asked, cut, str(said.get("name", "")))
     return Ran(collection_id, "", ())

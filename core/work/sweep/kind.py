@@ -12,13 +12,15 @@ import polars as pl
 from core.analysis.export import StoreShelf
 from core.analysis.hourly import usd_per_query
 from core.analysis.workspace.figures.costs import costs
+from core.importers.read.text import shown
+from core.importers.runs import slug
 from core.pipeline.evaluate import Job, Outcome, run_job
 from core.pipeline.evaluate.folder import EVALUATIONS
 from core.pipeline.evaluate.session import Site
 from core.pipeline.search.evaluation import searching
 from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.plan import Plan, plan
-from core.pipeline.sweep.problems import Problem
+from core.pipeline.sweep.problems import Problem, Severity
 from core.pipeline.sweep.read import read_job
 from core.prices import PriceBook, own_folder
 from core.prices.stacks import set_prices, stack_costs
@@ -36,10 +38,39 @@ from core.work.work import Work
 def read(
     snapshot: Snapshot, spec: SweepSpec, books: Mapping[str, PriceBook], *, to_run: bool
 ) -> tuple[Job, list[Problem]]:
-    """Read what a specification names, using a store as its shelf; a search may keep near what runs."""
+    """Read what a specification names, using a store as its shelf; a search may keep near what runs.
+
+    Questions of a file about documents whose workspace has other questions go into a workspace of their own,
+    unless the specification names one.
+    """
     job, problems = read_job(spec, shelf=StoreShelf(snapshot), books=books, to_run=to_run)
+    asked, taken = spec.queries.path, _with_other_questions(snapshot, job)
+    if taken and asked is not None and spec.collection.id is None:
+        apart = spec.collection.model_copy(update={"id": f"{job.collection_id}-{slug(asked.stem, 'asked')}"})
+        spec = spec.model_copy(update={"collection": apart})
+        job, problems = read_job(spec, shelf=StoreShelf(snapshot), books=books, to_run=to_run)
+        said = f"{taken} This run makes a workspace of its own, {apart.id}."
+        problems = [*problems, Problem("queries", said, "", Severity.WARNING)]
+        taken = _with_other_questions(snapshot, job)
+    if taken:
+        do = "Give these documents another id: set id under [collection]."
+        problems = [*problems, Problem("queries", taken, do, Severity.WARNING)]
     job, notes = near(snapshot, job)
     return job, [*problems, *notes]
+
+
+def _with_other_questions(snapshot: Snapshot, job: Job) -> str:
+    """Say that the store has other questions about the documents of a job; "" if it has not."""
+    new, own = job.setup.frames.get("queries"), job.collection_id
+    if new is None or new.is_empty() or own not in snapshot.collections()["collection_id"]:
+        return ""
+    stored = snapshot.queries(own)
+    if stored.is_empty():
+        return ""
+    keys = ["query_id", "text"]
+    if stored.height == new.height == new.join(stored, on=keys, how="semi").height:
+        return ""
+    return f"The workspace {shown(own, 60)} has {stored.height:,} other questions."
 
 
 def _evaluate(store: Store, job: Job, site: Site) -> Outcome:
