@@ -34,14 +34,19 @@ _DONE = schema("query_id passage_id grade:int8 at seconds:float note")
 _SPELLED: JsonMap = {str(grade): meaning for grade, meaning in RUBRIC.items()}
 
 
-Sampling = Literal["at random", "whole questions", "stratified", "holes of stacks", "by value"]
+QUESTIONS = 30
+"""Questions that people judge whole, to check or to correct a judge."""
+Sampling = Literal["two leading", "at random", "whole questions", "stratified", "holes of stacks", "by value"]
 SAMPLINGS: Mapping[Sampling, str] = {
+    "two leading": f"To check the grades: {QUESTIONS} questions, the Top-K of the two leading stacks",
     "at random": "At random: every judged passage has the same chance, fair for agreement",
     "whole questions": "Whole questions at random: all that stacks rank in their Top-K, to correct scores",
     "stratified": "Stratified: equal shares per grade, unjudged, disputed",
     "holes of stacks": "Unjudged first: what most stacks rank in their Top-K",
     "by value": "By value: passages whose grade could change the choice, the likeliest first",
 }
+_WHOLE: Mapping[str, int | None] = {"two leading": QUESTIONS, "whole questions": None}
+"""Samplings of whole questions, with the most questions."""
 BETWEEN = "between two stacks"
 """Sampling of a queue whose grades decide between two stacks: drawn by `core.analysis.deciding`."""
 OF_FIVE = 5  # Passages that are ordered at once
@@ -70,8 +75,8 @@ def draw(pool: pl.DataFrame, sampling: Sampling, n: int, seed: str) -> list[tupl
     pool = pool.sort(PAIR).with_columns(chance=pl.Series(_chances(seed, pool.height)))
     if sampling == "at random":
         drawn = pool.filter(pl.col("grade").is_not_null() | pl.col("grade").is_null().all()).sort("chance")
-    elif sampling == "whole questions":
-        drawn = _whole(pool.filter(pl.col("stacks") > 0), n)
+    elif sampling in _WHOLE:
+        drawn = _whole(pool.filter(pl.col("stacks") > 0), n, _WHOLE[sampling])
     elif sampling == "stratified":
         stratum = pl.when("disputed").then(6).otherwise(pl.col("grade").fill_null(0))
         turn = pl.col("chance").rank("ordinal").over(stratum)
@@ -84,12 +89,16 @@ def draw(pool: pl.DataFrame, sampling: Sampling, n: int, seed: str) -> list[tupl
         raise InputError(
             "There is nothing to draw from.", do="Choose another golden set or another sampling."
         )
-    return arranged(drawn if sampling == "whole questions" else drawn.head(n), seed)
+    return arranged(drawn if sampling in _WHOLE else drawn.head(n), seed)
 
 
-def _whole(pool: pl.DataFrame, n: int) -> pl.DataFrame:
-    """Return all passages of questions drawn at random: as many questions as fit in n, at least one."""
-    of = pool.group_by("query_id").agg(pl.len(), pl.col("chance").min()).sort("chance")
+def _whole(pool: pl.DataFrame, n: int, questions: int | None) -> pl.DataFrame:
+    """Return all passages of questions drawn at random: as many questions as fit in n, at least one.
+
+    Args:
+        questions: The most questions; None = any number.
+    """
+    of = pool.group_by("query_id").agg(pl.len(), pl.col("chance").min()).sort("chance").slice(0, questions)
     kept = of.filter((pl.col("len").cum_sum() <= n) | (pl.int_range(pl.len()) == 0))
     return pool.join(kept.select("query_id", first="chance"), on="query_id").sort("first", "chance")
 

@@ -12,6 +12,8 @@ from core.api.workspace import Workspace
 from core.decide.switching import Terms
 from core.store import Store
 from core.views.decision.words import savings
+from core.views.golden.judging import leading
+from core.views.words.advice import second_row
 from core.views.words.bills import ONE_MACHINE, PLANNED, SAME_BILL, bill, one_machine, rented_words, same_bill
 from core.views.words.judging import check_first, unchecked
 
@@ -45,6 +47,8 @@ def test_a_saving_of_machine_time_is_said_in_machines_where_the_traffic_is_given
         assert (SAME_BILL in savings(busy.sure.alternatives[0], busy)) == (queries == 1e6)
         assert ("$" in savings(busy.sure.alternatives[0], busy)) == (queries == 1e8)
     assert check_first(view) == "Check the grades: judge 30 questions by hand"
+    named = view.table["run_id"].gather([view.decision.chosen, second_row(view)])
+    assert leading(view) == tuple(named), "the form that the link opens draws what these two rank"
 
 
 @pytest.mark.parametrize(

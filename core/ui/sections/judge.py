@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from core.views.golden import judging
 from core.views.golden.sheet import sheet, to_excel
 from core.views.pages import PAGES
 from core.views.text import label, plain, to_csv
+from core.views.words.judging import most_passages
 
 NEW, QUEUE, _ME = "a new one", "queue", "_judge"
 _NO_BASE = "no golden set"
@@ -184,13 +186,17 @@ def ask_passages(
         other = left.selectbox("And golden set", names, index=1, key="judge_other")
         return lambda: opened(judging.begin_settling(book(), view.snapshot, base, other, judge=name))
     sampling: Sampling = "at random"
+    check = mode == "grade" and bool(names) and bool(judging.leading(view))
     if mode == "grade":
+        samplings: tuple[Sampling, ...] = ("two leading", *_OFFERED) if check else _OFFERED
         sampling = left.selectbox(
-            "Sampling", _OFFERED, key="judge_sampling",
-            index=0 if names else _OFFERED.index("holes of stacks"),
+            "Sampling", samplings, key="judge_sampling",
+            index=0 if names else samplings.index("holes of stacks"),
             format_func=SAMPLINGS.__getitem__,
         )  # fmt: skip
     unit, usual = ("Passages", 50) if mode == "grade" else ("Batches of five", 20)
+    if check:
+        unit, usual = "Passages at most", most_passages(view.quality.k)
     n = right.number_input(unit, _LEAST, _MOST, usual, key=f"judge_n_{mode}")
     drawn = None if base == _NO_BASE else base
     return partial(begin, view, judge=name, base=drawn, sampling=sampling, n=int(n), mode=mode)
@@ -224,7 +230,10 @@ def begin(view: View, **asked: Any) -> str:
         if worthwhile is None or worthwhile.worth.rows.is_empty():
             raise InputError(judging.NO_VALUE, do="Choose another sampling.")
         worth = worthwhile.worth.rows
-    queue = judging.begin(book(), view.snapshot, view.scope, k=view.quality.k, worth=worth, **asked)
+    scope = view.scope
+    if asked["sampling"] == "two leading":
+        scope = replace(scope, run_ids=judging.leading(view))
+    queue = judging.begin(book(), view.snapshot, scope, k=view.quality.k, worth=worth, **asked)
     return opened(queue)
 
 

@@ -13,6 +13,7 @@ import polars as pl
 from core.analysis.between import ranked_in
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.view import View
 from core.answers import BY_PEOPLE, KEY
 from core.errors import InputError
 from core.golden.adding import name_for
@@ -46,6 +47,8 @@ from core.views.golden.adding import grades_in, grown
 from core.views.golden.chunks import judged_in, landed_chunks, parts_of, whole_of
 from core.views.golden.judges import write_new
 from core.views.golden.soundness import disagreements, others_of
+from core.views.words.advice import second_row
+from core.views.words.judging import check_first
 
 Opinion = tuple[str, int, str]  # One judge's opinion of a passage: golden set, grade, note
 NO_TEXTS = "No text is stored for these passages."
@@ -231,6 +234,15 @@ def opinions(snapshot: Snapshot, queue: Queue) -> dict[tuple[str, str], list[Opi
         for query, passage, grade, note in rows.iter_rows():
             said.setdefault((query, passage), []).append((name, grade, note or ""))
     return said
+
+
+def leading(view: View) -> tuple[str, ...]:
+    """Return the run_ids of the two stacks whose grades are to be checked first; none if nothing is."""
+    rival = second_row(view) if second_row(view) is not None else view.decision.runner_up
+    rows = view.decision.chosen, rival
+    if not check_first(view) or None in rows:
+        return ()
+    return tuple(view.table["run_id"].gather([row for row in rows if row is not None]))
 
 
 def begin(

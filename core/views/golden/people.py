@@ -24,7 +24,7 @@ from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import at_cutoff, evidence
 from core.analysis.workspace.telling import graded_by_hand
 from core.analysis.workspace.view import View
-from core.golden.by_hand import SAMPLINGS
+from core.golden.by_hand import QUESTIONS, SAMPLINGS
 from core.stats.corrected import FEW, Corrected, Scored, correct
 from core.stats.intervals import CLUSTERS, Floats, Labels
 from core.stats.significance import holm
@@ -33,7 +33,7 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.charts.corrected import MARKS, drawn
-from core.views.words.judging import QUESTIONS, by_models
+from core.views.words.judging import by_models
 
 GUIDE = (
     f"Judge the whole Top-K of about {QUESTIONS} random questions (Golden sets → judge → whole questions). "

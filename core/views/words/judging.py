@@ -12,13 +12,12 @@ from core.analysis.judging import TARGET, USUAL, Next
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.view import View
 from core.answers import BY_PEOPLE
+from core.golden.by_hand import QUESTIONS
 from core.records import Origin
 from core.store import Snapshot
 from core.views import text
 
 _OF_JUDGE = 10  # Maximum words of a judge's description, for which a sentence has room
-QUESTIONS = 30
-"""Questions that people judge whole to correct a judge; see `core.views.golden.people`."""
 UNCHECKED = "checked by nobody"
 CHECK = f"Check the grades: judge {QUESTIONS} questions by hand"
 _BY_HAND = (BY_PEOPLE, "sheet", "settling")  # Makers of golden sets that hold people's grades
@@ -72,10 +71,15 @@ def check_first(view: View) -> str:
     return _check(view.snapshot, scope.collection_id, scope.golden_set_id)
 
 
+def most_passages(k: int) -> int:
+    """Return the most passages of `QUESTIONS` questions that two stacks can have in their Top-K."""
+    return 2 * QUESTIONS * k
+
+
 def pass_mark(k: int) -> str:
     """Say how much checking the grades takes, and when they fail; not failing proves little."""
     return (
-        f"For two stacks that is at most {2 * QUESTIONS * k:,} passages. "
+        f"For two stacks that is at most {most_passages(k):,} passages. "
         "The grades fail if the other is then better by the pair's 95 % interval, or of several one surely."
     )
 

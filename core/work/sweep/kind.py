@@ -62,7 +62,11 @@ def read(
 def _with_other_questions(snapshot: Snapshot, job: Job) -> str:
     """Say that the store has other questions about the documents of a job; "" if it has not."""
     new, own = job.setup.frames.get("queries"), job.collection_id
-    if new is None or new.is_empty() or own not in snapshot.collections()["collection_id"]:
+    if (
+        not isinstance(new, pl.DataFrame)
+        or new.is_empty()
+        or own not in snapshot.collections()["collection_id"]
+    ):
         return ""
     stored = snapshot.queries(own)
     if stored.is_empty():

@@ -126,3 +126,7 @@ def test_whole_questions_are_drawn_with_all_that_stacks_rank():
     of = pl.DataFrame(drawn, schema=["query_id", "passage_id"], orient="row").group_by("query_id").len()
     assert of["len"].to_list() == [4, 4, 4]
     assert len(draw(pool, "whole questions", 1, "seed")) == 4
+    several = pl.concat([pool.with_columns(pl.col("query_id") + f"-{more}") for more in range(4)])
+    for sampling, questions in (("whole questions", 40), ("two leading", 30)):
+        rows = draw(several, sampling, 600, "seed")
+        assert (len({query for query, _ in rows}), len(rows)) == (questions, 4 * questions)
