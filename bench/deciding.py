@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.stats.deciding import ALPHA, decision, drawn, looks
 
-Floats = NDArray[np.float64]
 WORLDS, K, DELTA, MEANS, SAME = 2_000, 10, 0.02, 200, 0.3
 CASES = ((150, 0.0), (150, 0.05), (150, 0.1), (150, 0.2), (1000, 0.0), (1000, 0.1))
 

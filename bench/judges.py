@@ -15,12 +15,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.stats.corrected import Corrected, Scored, by_question, correct
 from core.stats.means import mean_interval
 
-Floats = NDArray[np.float64]
 GRADED, RIGHT, GOOD = (40, 100, 400), (0.6, 0.75, 0.95), (0.25, 0.55, 0.85)
 QUESTIONS = 1000
 FAVOUR = 0.8  # How much oftener a judge who likes a stack errs to its good than otherwise, 0..1

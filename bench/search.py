@@ -31,8 +31,8 @@ from typing import Any
 
 import moocore
 import numpy as np
-from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.metrics import Measure
 from core.paths import ROOT
 from core.pipeline.evaluate.budget import Budget, Receipts
@@ -46,7 +46,6 @@ from core.pipeline.sweep.read import read_job
 from core.records import Stack
 from core.stats.means import mean_interval
 
-Floats = NDArray[np.float64]
 Steps = list[tuple[int, list[int]]]
 COLLECTIONS = ROOT.parent / "shared" / "collections"
 SEEDS, TRIALS, PLAIN = 20, 240, 170

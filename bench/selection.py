@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import core
 from bench.search import COLLECTIONS, TASKS, grid
+from core.arrays import Floats
 from core.decide.beliefs import beliefs
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints, decide
@@ -35,7 +35,6 @@ from core.decide.ties import Paired
 from core.paths import ROOT
 from core.stats.intervals import Labels, weights
 
-Floats = NDArray[np.float64]
 SEED, DELTA = 20251112, 0.01
 TRIALS, SAMPLES = 1000, 500  # per made-up world, per real grid and size
 SIZES = (12, 24, 50, 100)

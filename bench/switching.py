@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.decide.axes import Floats
+from core.arrays import Floats
 from core.decide.switching import Item, Move, Terms, gains, stay_or_switch
 
 WORLDS = {1: 40_000, 24: 10_000}

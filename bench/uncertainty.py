@@ -15,16 +15,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import bootstrap, permutation_test
 
 from bench.metrics_speed import median_seconds
+from core.arrays import Floats
 from core.stats.intervals import Sample, interval, resampled, weights, without_one
 from core.stats.significance import Setup, compare
 
 STACKS, QUERIES, RESAMPLES, SWAPS = 1_000, 500, 2_000, 10_000
 SCIPY_STACKS, SCIPY_PAIRS, LOOPED = 20, 5, 100
-Floats = NDArray[np.float64]
 
 
 def synthesise(seed: int = 7) -> Floats:

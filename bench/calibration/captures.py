@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from bench.calibration import SEED, Row
+from core.arrays import Floats
 from core.stats import captures
 from core.stats.captures import Total
 
-Floats = NDArray[np.float64]
 TRIALS, MODEL_TRIALS = 2000, 1000
 QUERIES, RELEVANT = 60, 12
 

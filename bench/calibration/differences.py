@@ -8,8 +8,9 @@ import numpy as np
 
 from bench.calibration import SEED, Row
 from bench.calibration.means import BATCH, clustered, many_ones
+from core.arrays import Floats
 from core.decide.ties import LEVEL, Paired
-from core.stats.intervals import Floats, Sample
+from core.stats.intervals import Sample
 from core.stats.significance import ALPHA, Setup, compare
 
 TRIALS = 4_000

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.calibration import SEED, Row
+from core.arrays import Floats
 from core.stats.corrected import Corrected, Scored, correct
 
-Floats = NDArray[np.float64]
 TRIALS = 2000
 GOOD, WRONG = 0.55, 0.2  # Share of good answers, and of those on which the judge errs
 ALIKE = 0.1  # Correlation of two answers of a document, in being good and in being misjudged

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.calibration import SEED, Row
+from core.arrays import Floats
 from core.stats.alarm import watch
 
-Floats = NDArray[np.float64]
 TRIALS = 2000
 LIVE = 1000  # Queries that are judged one after the other, each of which is looked at
 WORLDS = ("yes or no", "graded")

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from bench.calibration import SEED, Row
-from core.stats.intervals import Floats, Labels
+from core.arrays import Floats
+from core.stats.intervals import Labels
 from core.stats.means import Of, mean_interval
 
 TRIALS = 10_000

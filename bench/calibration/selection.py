@@ -9,7 +9,8 @@ import numpy as np
 
 from bench.calibration import SEED, Row
 from bench.selection import WORLDS, World, drawn_of
-from core.decide.beliefs import Beliefs, Floats, beliefs
+from core.arrays import Floats
+from core.decide.beliefs import Beliefs, beliefs
 from core.decide.joint import JointSample, chances
 from core.decide.rules import Constraints
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from bench.calibration import SEED, Row
+from core.arrays import Floats
 from core.stats.separation import area
 
-Floats = NDArray[np.float64]
 TRIALS = 4000
 SIZES = ((5, 20), (20, 5), (5, 5), (10, 50), (40, 30))
 DOCUMENTS = ((10, 6), (15, 6), (30, 4))

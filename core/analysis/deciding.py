@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.arrays import Floats
 from core.errors import InputError
 from core.golden.book import PAIR, Item, Queue
 from core.golden.by_hand import BETWEEN
 from core.stats.correlation import agreement
-from core.stats.deciding import Draw, Floats, Looks, decisions, drawn, expected_more, looks
+from core.stats.deciding import Draw, Looks, decisions, drawn, expected_more, looks
 from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.tables import schema

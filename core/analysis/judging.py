@@ -16,10 +16,11 @@ from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import evidence
 from core.analysis.workspace.sure import good_enough, sample
 from core.analysis.workspace.view import View
+from core.arrays import Floats
 from core.decide.beliefs import Beliefs, beliefs
 from core.decide.rules import Constraints, Decision, Rule
 from core.decide.selection import assess
-from core.golden.value import Floats, Scoring, StackContest, Worth, contest, overlaid, worth
+from core.golden.value import Scoring, StackContest, Worth, contest, overlaid, worth
 from core.store import Snapshot
 from core.tables import schema
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from core.analysis.workspace.unanswerable import with_slice
 from core.analysis.workspace.view import View
-from core.decide.rules import Mask
+from core.arrays import Mask
 from core.number_format import count
 from core.records import is_group
 from core.stats.intervals import LEAST

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from core.analysis.workspace.clusters import EACH, FEW_GROUPS, Groups, groups
 from core.analysis.workspace.query_sets import among, scores_by_query
 from core.analysis.workspace.scope import Quality, Scope
-from core.analysis.workspace.scores import Evidence, Floats, evidence, places
+from core.analysis.workspace.scores import Evidence, evidence, places
+from core.arrays import Floats, Mask
 from core.errors import InputError
 from core.metrics import Measure
 from core.stats.correlation import agreement
@@ -29,7 +29,6 @@ OPEN = "no significant difference"
 UNDECIDED = (OPEN, FEW_GROUPS)
 """Verdicts on differences that are not significant."""
 _HOLE, _WORST, _BEST = 0, 1, 5
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

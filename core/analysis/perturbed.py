@@ -18,7 +18,8 @@ from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import at_cutoff, evidence, mean, unperturbed
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.view import View
-from core.diagnostics.noise import CLEAN, EFFECTS, NONE, Floats, effects, kin, siblings
+from core.arrays import Floats
+from core.diagnostics.noise import CLEAN, EFFECTS, NONE, effects, kin, siblings
 from core.errors import InputError
 from core.metrics import Measure
 from core.stats.intervals import Labels

@@ -6,10 +6,10 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from core.analysis.workspace.scores import places
+from core.arrays import Floats
 from core.prices import PriceBook
 from core.providers.tokens import ESTIMATE, counter
 from core.stats.intervals import Alike, singly
@@ -82,7 +82,7 @@ class Running:
 
     query_ids: tuple[str, ...]  # its ranked queries, sorted
     # float64 [queries, K]; a shorter ranking sends all it has, NaN = unknown
-    tokens: npt.NDArray[np.float64]
+    tokens: Floats
 
 
 def running_tokens(

@@ -20,13 +20,14 @@ from core.analysis.workspace.figures.latencies import sample
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scope import MEAN, Latency, Percentile, Quality, Scope
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence
+from core.arrays import Floats
 from core.decide.axes import COST, LATENCY, QUALITY
 from core.decide.rules import Decision
 from core.decide.ties import CHEAPER
 from core.metrics import Measure
 from core.records import is_group
 from core.stats.correlation import AGREEMENT
-from core.stats.intervals import Floats, Labels, Sample
+from core.stats.intervals import Labels, Sample
 from core.stats.latency import inflation, quantile_gap
 from core.stats.means import mean_interval
 from core.stats.significance import ROUNDING, Setup

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.arrays import Ints
 from core.extras import obstacle
 from core.filters import fields_of, parse
 from core.pipeline.index import METRICS, DatabaseIndex, Place, make_index
@@ -76,5 +76,5 @@ def _unlike(metric: str, index: DatabaseIndex, flat: list[Hits], found: list[Hit
         yield f"By {metric} its scores are off by up to {worst:.3g}."
 
 
-def _passages(found: list[Hits]) -> list[NDArray[np.int64]]:
+def _passages(found: list[Hits]) -> list[Ints]:
     return [each.passages for each in found]

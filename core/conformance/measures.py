@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core.metrics import Counts, Grades, Measure, MeasureInfo, Scores, score_all
+from core.arrays import Grades
+from core.metrics import Counts, Measure, MeasureInfo, Scores, score_all
 
 _QUERIES, _DEPTH = 40, 12
 

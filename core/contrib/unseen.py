@@ -16,10 +16,11 @@ from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import at_cutoff, evidence, mean
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
+from core.arrays import Floats
 from core.metrics import Measure
 from core.stats import captures
 from core.stats.captures import MOST_LISTS, Total
-from core.stats.intervals import CLUSTERS, SEED, Floats, Labels
+from core.stats.intervals import CLUSTERS, SEED, Labels
 from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask, run_of

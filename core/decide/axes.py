@@ -13,14 +13,12 @@ from typing import Annotated, Any, get_args
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.axes import Step
 from core.choices import Choice
 from core.errors import nearest
 from core.number_format import PER_1K, CostUnit, ms, score, usd
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from core.arrays import Floats, Mask
 from core.decide.axes import COST, QUALITY, Axis
 from core.decide.joint import JointSample
 from core.decide.ties import units_of
-from core.stats.intervals import CLUSTERS, Floats, Sample, query_weights, quotient
+from core.stats.intervals import CLUSTERS, Sample, query_weights, quotient
 from core.stats.mixture import posterior_means
-
-Mask = NDArray[np.bool_]
 
 CONFIDENCE = 0.95
 _NOTHING = 1e-20  # Variance due to rounding alone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.decide.axes import Floats
+from core.arrays import Floats
 from core.stats.intervals import SEED, Labels, columns_of
 
 FOLDS = 5

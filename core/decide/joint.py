@@ -13,17 +13,17 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Floats, Mask
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import RULES, Constraints, Rule
 from core.decide.ties import CHEAPER, JITTER_MS, ROUNDING
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import RESAMPLES, Floats, Labels, query_weights, quotient
+from core.stats.intervals import RESAMPLES, Labels, query_weights, quotient
 from core.stats.latency import inflation
 
 _CELLS = 1 << 21  # Stacks × resamples of one block; bounds the memory of an array to 16 MB
 _TIE = 1e-12
-Mask = NDArray[np.bool_]
 _FEW = 64  # Maximum number of stacks for which comparing all at once is faster than one resample at a time
 Noise = tuple[Floats, Floats]
 """What timing leaves uncertain [S]: the band of latencies, ms, and the share of a cost (NaN = unknown)."""

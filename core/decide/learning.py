@@ -13,7 +13,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.decide.routing import TIE, Floats, one_hot
+from core.arrays import Floats
+from core.decide.routing import TIE, one_hot
 from core.errors import InputError
 from core.stats.intervals import SEED
 

@@ -7,8 +7,9 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from core.arrays import Floats, Mask
 from core.decide.axes import QUALITY, Axis
 from core.decide.ties import JITTER_MS
 from core.errors import InputError, UnknownNameError
@@ -17,8 +18,6 @@ RELATIVE_TOLERANCE = 0.10
 """Share of the fitted latency by which a figure may leave the line, if that is more than the jitter."""
 MIN_DEPTHS = 3  # Different depths needed to detect departures from the line: two are always on one
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 REQUIRED = ("series", "run_id", "candidates", "quality", "latency_ms", "cost")
 GAIN = ("gain_low", "gain_high")
 """Optional: interval of the gain in quality over the next smaller K of the series."""

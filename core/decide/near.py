@@ -20,9 +20,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis, Floats, floats
+from core.arrays import Floats, Mask
+from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis, floats
 from core.decide.pareto import frontier_2d
-from core.decide.rules import Constraints, Decision, Mask, Rule, best, decide, feasible
+from core.decide.rules import Constraints, Decision, Rule, best, decide, feasible
 from core.decide.ties import ROUNDING, Paired
 
 _SEARCHED = 32
@@ -277,9 +278,7 @@ def _ships(row: int, among: Collection[int], chosen_with: Callable[[int], int | 
     return None
 
 
-def _best(
-    merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[np.bool_], *, closest: bool
-) -> list[int]:
+def _best(merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: Mask, *, closest: bool) -> list[int]:
     """Return the best row, and the best at the edge if it is another; among equals, the closest.
 
     Args:

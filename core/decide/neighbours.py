@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtr
 
+from core.arrays import Floats
 from core.axes import TOGETHER
 from core.decide.axes import QUALITY, Axis
-from core.stats.intervals import Floats
 
 _Stack = tuple[str | None, ...]  # A stack's value on each axis
 LEAST_FREEDOM = 3  # Stacks in excess of the fitted effects that are needed to estimate a spread

@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from core.arrays import Floats, Mask
 from core.decide.axes import COST, LATENCY, floats
-from core.decide.rules import Decision, Mask
+from core.decide.rules import Decision
 from core.decide.ties import ROUNDING, costs_alike
 
-Floats = NDArray[np.float64]
 
-
-def undominated(axes: Sequence[Floats], *, weak: bool = False) -> NDArray[np.bool_]:
+def undominated(axes: Sequence[Floats], *, weak: bool = False) -> Mask:
     """Return which points are on the frontier of any number of axes, each [n] and better when lower.
 
     A point is dominated if another is at least as good on every axis and strictly better on one. The weak

@@ -15,21 +15,19 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from core.arrays import Floats, Mask, Rows
 from core.decide.axes import LATENCY, QUALITY, Axis
 from core.decide.joint import JointSample, feasible_in, near_objective, qualities
 from core.decide.rules import Constraints, Rule
 from core.decide.ties import CHEAPER, DIGITS, LEVEL, Numbers
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import CLUSTERS, Floats, Labels, Sample
+from core.stats.intervals import CLUSTERS, Labels, Sample
 from core.stats.significance import student_ends
 
 WORLDS = 1000
 KINDS = ("queries", "timings")
 Kind = Literal["queries", "timings"]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 _TIE = 1e-12
 _LAST = 1e9  # Distance below any merit that marks what is dropped
 _PARTS = 20_000  # Whole parts that the shares of a world are rounded to when a percentile needs counts

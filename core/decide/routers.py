@@ -21,8 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.decide.learning import FOLDS, Choices, Rule, cross_validated
-from core.decide.routing import TIE, Depths, Floats, at_random, outcome
+from core.decide.routing import TIE, Depths, at_random, outcome
 from core.records import JsonMap
 from core.stats.intervals import SEED
 

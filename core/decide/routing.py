@@ -18,8 +18,9 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from core.arrays import Floats
 from core.errors import InputError
 from core.records import Basis
 from core.stats.intervals import Labels
@@ -28,7 +29,6 @@ from core.stats.means import Of, mean_interval
 
 BY_CANDIDATE = ("input_tokens", "output_tokens", "cpu_ms", "gpu_ms")
 """Units that grow with the number of candidates."""
-Floats = NDArray[np.float64]
 TIE = 1e-9  # Qualities this close count as equal: the shallower depth is taken
 
 

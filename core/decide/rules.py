@@ -21,14 +21,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import BESIDE, MOVING, QUALITY, Axis, ExtraLimits, Floats, axes
-from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, best_within, same_results, tied
+from core.arrays import Floats, Mask, Rows
+from core.decide.axes import BESIDE, MOVING, QUALITY, Axis, ExtraLimits, axes
+from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, best_within, same_results, tied
 from core.errors import UnknownNameError
 from core.number_format import PER_1K, CostUnit
 
 Rule = Literal["quality", "cost", "latency"]
 RULES: tuple[Rule, ...] = get_args(Rule)
-Mask = NDArray[np.bool_]
 
 REQUIRED = ("run_id", "quality", "latency_ms", "cost")
 OPTIONAL = (

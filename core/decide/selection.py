@@ -16,11 +16,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats
+from core.arrays import Floats, Mask, Rows
+from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.decide.beliefs import Beliefs
 from core.decide.pareto import by_noise, frontier_2d, undominated
-from core.decide.rules import Constraints, Decision, Mask
-from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, Paired, Rows, lightest, ordered
+from core.decide.rules import Constraints, Decision
+from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, Paired, lightest, ordered
 from core.stats.intervals import CLUSTERS
 
 SHOWN = 3  # Alternatives in a card and in a record; the table has all of them

@@ -15,9 +15,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from core.arrays import Floats
 from core.axes import KEYS, Spec, Step
 from core.choices import Choice, declared
-from core.decide.axes import STEPS, Floats
+from core.decide.axes import STEPS
 from core.errors import InputError, UnknownNameError
 from core.stats.intervals import CLUSTERS, Labels, Sample, quotient
 from core.stats.means import less_skewed, skewness, student_error

@@ -13,16 +13,13 @@ from functools import cached_property, partial
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from core.decide.axes import Axis, Floats, floats
+from core.arrays import Floats, Mask, Rows
+from core.decide.axes import Axis, floats
 from core.stats.intervals import CLUSTERS, SEED, Labels, Sample, paired_rows
 from core.stats.latency import TOTAL
 from core.stats.significance import Setup, bounds, compare, student_ends
 from core.tables import remembered
-
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.intp]
 
 LEVEL = 0.95
 DIGITS = 3  # Decimals of printed qualities: averages that print the same count as equal

@@ -10,10 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Grades = NDArray[np.int8]
+from core.arrays import Floats, Grades, Ints
 
 FOLDS = 5
 EQUAL = 0.5
@@ -84,7 +82,7 @@ def offered(criteria: int, usual: Floats, seed: int) -> Floats:
     return np.asarray(rows[np.sort(first)])
 
 
-def tuned(values: Floats, seed: int, *, higher_is_better: bool = True) -> NDArray[np.int64]:
+def tuned(values: Floats, seed: int, *, higher_is_better: bool = True) -> Ints:
     """Return for each query the row that is best for the queries of the other folds; the first on ties.
 
     Args:

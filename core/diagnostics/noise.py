@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.pipeline.query.perturb import shown
 from core.records import canonical_json, stack_label
 from core.stats.correlation import order_agreement, top_agreement
@@ -23,7 +23,6 @@ CLEAN, NONE = "", "none"
 _NAMED = ("run_id", "family", "stack", "rewrite", "perturb")
 SIBLINGS = pl.Schema(dict.fromkeys(_NAMED, pl.String))
 """Columns of `siblings`: stack is named without the rewrite; perturb is "noise 4", "" = unchanged."""
-Floats = NDArray[np.float64]
 _FIGURES = (
     *("quality", "low", "high", "change", "change_low", "change_high"),
     *("won", "won_low", "won_high", "overlap", "tau"),

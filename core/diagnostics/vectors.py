@@ -9,8 +9,9 @@ from itertools import chain
 import numpy as np
 import polars as pl
 
+from core.arrays import Floats
 from core.diagnostics.names.margins import unit
-from core.diagnostics.noise import Floats, mean_of
+from core.diagnostics.noise import mean_of
 from core.errors import InputError
 from core.paths import PUBLISHED
 from core.pipeline.evaluate.identity import billed_by, model_identity

@@ -22,13 +22,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from core.arrays import Mask
 from core.errors import InputError, UnknownNameError, cut
 from core.filters.fields import Kind, Typed, as_kind, date_of, element_of, is_sound, kind_of, kinds, number_of
 
 Value = str | float | bool
-Mask = NDArray[np.bool_]
 
 RANGES = ("gte", "gt", "lte", "lt")
 _LISTS = ("any", "all")

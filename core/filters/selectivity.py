@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
+from core.arrays import Mask
 
 DECADES = ("none", "below 0.01 %", "0.01–0.1 %", "0.1–1 %", "1–10 %", "10–100 %", "all")
 """Bins of selectivity, from no passage to every passage; a bin holds its upper end."""
 _LOWEST = -4  # The power of ten below which all shares are one bin
 
 
-def share_of(allowed: NDArray[np.bool_]) -> float:
+def share_of(allowed: Mask) -> float:
     """Return the share of passages that a filter leaves, 0 to 1; NaN for an empty corpus."""
     return float(allowed.mean()) if allowed.size else math.nan
 

@@ -16,11 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.arrays import Floats, Grades, Rows
 from core.stats.intervals import Labels, query_weights
 
-Floats = NDArray[np.float64]
-Grades = NDArray[np.int8]
-Whole = NDArray[np.intp]
 Scoring = Callable[[Grades, NDArray[np.int32]], Floats]
 """Values [S, n], with higher being better, from grades [S, n, K] and counts [n, 5]; NaN = not applicable."""
 
@@ -43,11 +41,11 @@ class StackContest:
     queries: tuple[str, ...]  # The queries' ids
     pairs: pl.DataFrame  # query_id, passage_id and query (its number) of P passages in any Top-K
     grades: Grades  # int8 [S, Q, K]; 0 = unjudged, −1 = empty
-    slots: Whole  # [S, Q, K], index of the pair; −1 = empty
+    slots: Rows  # [S, Q, K], index of the pair; −1 = empty
     counts: NDArray[np.int32]  # int32 [Q, 5], judged passages of each grade, ranked or not
     clusters: Labels | None = None  # [Q], equal for queries of a group, drawn together; None = each alone
 
-    def alike(self) -> Whole:
+    def alike(self) -> Rows:
         """Return for each stack the first one with the same Top-K on every query [S]."""
         slots = self.slots.reshape(len(self.stacks), -1)
         _, first, which = np.unique(slots, axis=0, return_index=True, return_inverse=True)
@@ -154,9 +152,7 @@ def worth(field: StackContest, scoring: Scoring, *, seed: int, worlds: int = WOR
     return Worth(best, means.T, _rows(field, open_, shares, chance, saved))
 
 
-def _means(
-    field: StackContest, scoring: Scoring, waiting: tuple[Whole, Whole, Whole], drawn: Floats
-) -> Floats:
+def _means(field: StackContest, scoring: Scoring, waiting: tuple[Rows, Rows, Rows], drawn: Floats) -> Floats:
     """Return the means of the stacks in every world with its drawn grades [W, S].
 
     Args:
@@ -192,7 +188,7 @@ def _means(
     return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
 
 
-def _rows(field: StackContest, open_: Whole, shares: Floats, chance: Floats, saved: Floats) -> pl.DataFrame:
+def _rows(field: StackContest, open_: Rows, shares: Floats, chance: Floats, saved: Floats) -> pl.DataFrame:
     there = field.slots >= 0
     pair, rank = field.slots[there], np.nonzero(there)[2] + 1
     stacks = np.bincount(pair, minlength=field.pairs.height)
@@ -231,7 +227,7 @@ def _shares(field: StackContest) -> Floats:
     return np.asarray(chances / np.maximum(chances.sum(axis=1, keepdims=True), _TIE))
 
 
-def _gains(field: StackContest, scoring: Scoring, base: Floats, open_: Whole, query: Whole) -> Floats:
+def _gains(field: StackContest, scoring: Scoring, base: Floats, open_: Rows, query: Rows) -> Floats:
     """Compute what each grade of each passage adds to its query's value for every stack [n, 5, S]."""
     gains = np.empty((len(open_), GRADES, len(field.stacks)))
     step = max(1, _CELLS // (GRADES * field.grades.shape[0] * field.grades.shape[2]))
@@ -253,7 +249,7 @@ def _winners(means: Floats) -> Floats:
     return np.asarray((top / top.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
-def _chances(means: Floats, gain: Floats, grade: Whole, shares: Floats, weight: Floats) -> Floats:
+def _chances(means: Floats, gain: Floats, grade: Rows, shares: Floats, weight: Floats) -> Floats:
     """Return how often the best of a world changes if one grade is redrawn [n]."""
     worlds, stacks = means.shape
     won, chance = means.argmax(axis=1), np.zeros(len(gain))

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Floats, Mask
 from core.metrics.gain import best_of
 from core.metrics.info import Counts, Fill, MeasureInfo, Scores, Values, rel_param
-from core.metrics.inputs import Floats, Inputs, Judged, Tally, count_marks, or_nan, running
+from core.metrics.inputs import Inputs, Judged, Tally, count_marks, or_nan, running
 from core.params import Param
 
 TREC_EVAL = "trec_eval 9; ir-measures 0.4"
@@ -95,7 +96,7 @@ def _recall(of: Relevant) -> Floats:
     return of.found / of.known
 
 
-def _success(of: Relevant) -> NDArray[np.bool_]:
+def _success(of: Relevant) -> Mask:
     return of.found > 0
 
 

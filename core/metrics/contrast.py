@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Floats, Ints, Mask
 from core.metrics.classical import discounted_best, discounts, least
 from core.metrics.info import Counts, MeasureInfo, Scores, Values, rel_param
-from core.metrics.inputs import Floats, Inputs, Judged, or_nan, running
+from core.metrics.inputs import Inputs, Judged, or_nan, running
 from core.params import Param
 
 _NONE = "No judged passage of the query is relevant."
@@ -53,11 +54,11 @@ def _worth_of_nuggets(sets: NDArray[np.uint64], fading: Floats, out: Scores) -> 
     """Fill in each slot's worth: the sum of its nuggets, worth less the more earlier slots support them."""
     out[:] = 0
     for held in _each_nugget(sets):
-        seen: NDArray[np.int64] = np.cumsum(held, axis=0) - held
+        seen: Ints = np.cumsum(held, axis=0) - held
         out += held * fading.take(seen)
 
 
-def _each_nugget(sets: NDArray[np.uint64]) -> Iterator[NDArray[np.bool_]]:
+def _each_nugget(sets: NDArray[np.uint64]) -> Iterator[Mask]:
     """Yield, for every nugget that occurs in any set, a mask of the sets that contain it."""
     union = int(np.bitwise_or.reduce(sets, axis=None)) if sets.size else 0
     for number in range(_NUGGET_BITS):

@@ -8,17 +8,17 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Floats, Grades, Ints, Whole
 from core.errors import InputError
-from core.metrics.info import Counts, Grades, Scores
+from core.metrics.info import Counts, Scores
 from core.metrics.inputs import Extra, Inputs, Judged
 from core.metrics.measure import Measure
 
-Whole = TypeVar("Whole", np.int8, np.int32, np.uint64)
 _BLOCK = 200_000
 """Values per block and measure, few enough for a measure's working arrays to stay in a processor's cache."""
 
@@ -179,7 +179,7 @@ def score_at(
     *,
     pool_grades: Grades | None = None,
     extra: Extra | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the value per query at the measure's own cutoff: float64 [..., Q]; arguments as in `score`.
 
     Raises:
@@ -201,7 +201,7 @@ def to_depth(grades: NDArray[Whole], depth: int) -> NDArray[Whole]:
     return np.concatenate([grades, filler], axis=-1)
 
 
-def aggregate(values: Scores) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def aggregate(values: Scores) -> tuple[Floats, Ints]:
     """Return the macro-average over the queries to which the measure applies.
 
     Args:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.errors import InputError
 from core.metrics.info import SETS, Counts, MeasureInfo, Scores, Values
-from core.metrics.inputs import Floats, Inputs, Judged, Tally, clipped, or_nan, tally_type
+from core.metrics.inputs import Inputs, Judged, Tally, clipped, or_nan, tally_type
 from core.params import Param
 
 Five = tuple[float, float, float, float, float]
@@ -52,7 +52,7 @@ class Weighting:
         )
 
 
-def weights(pool_counts: Counts, weighting: Weighting) -> NDArray[np.float64]:
+def weights(pool_counts: Counts, weighting: Weighting) -> Floats:
     """Return the weights of grades 1..5 for every query (§2.4).
 
     w5 = 1; w4 and w3 are min(r_g / r5, cap_g), where r_g = b_g / p_g^alpha, so that r_g / r5 is
@@ -77,7 +77,7 @@ def weights(pool_counts: Counts, weighting: Weighting) -> NDArray[np.float64]:
     return weighed
 
 
-def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -> Scores:
+def ideal_gain(counts: Counts, grade_weights: Floats, depth: int) -> Scores:
     """Sum the K largest weights among passages with the given grade counts, at every K = 1..depth.
 
     The order is by weight, not by grade: a rare grade 3 can outweigh a very common grade 4.

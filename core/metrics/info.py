@@ -111,7 +111,6 @@ def depths_of(grades: NDArray[np.int8], sources: NDArray[np.int32]) -> NDArray[n
     return depths.reshape(*grades.shape[:-1], depths.shape[1])
 
 
-Grades = NDArray[np.int8]
 """Grade at each rank: 1..5 judged, 0 unjudged, -1 empty slot. Shape [..., queries, depth]."""
 Counts = NDArray[np.integer[Any]]  # How many passages have grade 1..5. Shape [..., queries, 5].
 Scores = NDArray[np.float64]

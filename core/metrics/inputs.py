@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Floats, Grades, Mask
 from core.errors import InputError
-from core.metrics.info import Counts, Grades, MeasureInfo, Scores, Values, depths_of, repeated, sets_of
+from core.metrics.info import Counts, MeasureInfo, Scores, Values, depths_of, repeated, sets_of
 
 Tally = NDArray[np.integer[Any]]  # A running number of passages at every K. Shape [K, runs, queries].
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -255,7 +255,7 @@ class Inputs(_Kept):
         repeats = self._repeats()
         return self.once(("sources", low), lambda: running_count((best >= low) & ~repeats))
 
-    def _repeats(self) -> NDArray[np.bool_]:
+    def _repeats(self) -> Mask:
         sources = self._codes()
         return self.once("repeats", lambda: repeated(sources))
 
@@ -364,7 +364,7 @@ def tally_type(depth: int) -> type[np.int16 | np.int32]:
     return np.int16 if depth <= np.iinfo(np.int16).max else np.int32
 
 
-def count_marks(marked: NDArray[np.bool_]) -> Counts:
+def count_marks(marked: Mask) -> Counts:
     """Count marks along the first axis; groups that fit into a byte are summed as bytes."""
     ones, group = marked.view(np.int8), np.iinfo(np.int8).max
     counts = np.zeros(marked.shape[1:], dtype=np.int32)
@@ -373,7 +373,7 @@ def count_marks(marked: NDArray[np.bool_]) -> Counts:
     return counts
 
 
-def _earlier(sources: Codes, marked: NDArray[np.bool_]) -> Tally:
+def _earlier(sources: Codes, marked: Mask) -> Tally:
     """Count, for each slot, the marked slots of the same source before it along the first axis."""
     order = np.argsort(sources, axis=0, kind="stable")
     ordered = np.take_along_axis(sources, order, axis=0)
@@ -387,7 +387,7 @@ def _earlier(sources: Codes, marked: NDArray[np.bool_]) -> Tally:
     return earlier
 
 
-def running_count(marked: NDArray[np.bool_]) -> Tally:
+def running_count(marked: Mask) -> Tally:
     """Return the running number of marks along the first axis."""
     counts: Tally = marked.astype(tally_type(len(marked)))
     running(counts)

@@ -11,8 +11,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.metrics.info import MeasureInfo, Scores, Values
-from core.metrics.inputs import Floats, Inputs, or_nan, running
+from core.metrics.inputs import Inputs, or_nan, running
 
 _PAPER = "The Great Nugget Recall, Pradeep et al. 2025 (arXiv:2504.15068): "
 _NONE = "The query has no nuggets."

@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.errors import InputError
 from core.metrics.info import Fill, MeasureInfo, Scores, Values
 from core.metrics.inputs import Inputs
 from core.params import Param
 from core.plugins import blamed
 
-Function = Callable[..., NDArray[np.float64]]
+Function = Callable[..., Floats]
 """Grades int8 [queries, K] (1..5, 0 = unjudged or an empty slot) and its parameters to values [queries]."""
 _NAME = re.compile(r"[^\s@()\[\],=]{1,40}")
 

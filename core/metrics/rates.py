@@ -17,11 +17,11 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.metrics.classical import Relevant, Value, counting
 from core.metrics.info import Fill, MeasureInfo, Scores, Values, rel_param
-from core.metrics.inputs import Floats, Inputs, or_nan
+from core.metrics.inputs import Inputs, or_nan
 from core.params import Param
 
 _PROC_SECTION = "arXiv:2511.09545 §5.1, A.8"
@@ -68,7 +68,7 @@ def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
     return info, ceiling_info, share_info, by_query
 
 
-def ratio_of_means(actual: Scores, ceiling: Scores) -> NDArray[np.float64]:
+def ratio_of_means(actual: Scores, ceiling: Scores) -> Floats:
     """Return %PROC as published: mean(actual) / mean(ceiling) over the queries that have both.
 
     Args:

@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from core.arrays import Ints
 from core.errors import InputError, UnknownNameError
 from core.importers import Limits, Options
 from core.importers.formats.spans.placing import ROLES, are_spans, placed, span_rows, span_set
@@ -114,7 +114,7 @@ def _met(spans: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
     longest = pl.concat([spans["end_char"], chunks["end_char"]]).max()
     width = int(longest or 0) + 1  # type: ignore[arg-type]
 
-    def on_line(rows: pl.DataFrame, column: str) -> NDArray[np.int64]:
+    def on_line(rows: pl.DataFrame, column: str) -> Ints:
         return (rows["code"].cast(pl.Int64) * width + rows[column]).to_numpy()
 
     begins, ends = on_line(chunks, "start_char"), on_line(chunks, "end_char")

@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from core.answers import GOLD, GOLD_ONLY, HARM_AFTER, HARM_BEFORE, NO_GOLD, TOP_K
+from core.arrays import Floats
 from core.stats.intervals import CLUSTERS, Alike, singly, weights
-
-Floats = NDArray[np.float64]
 
 HARMFUL = 2
 """Highest grade of a passage that can mislead (CLQ paper, §2.4)."""

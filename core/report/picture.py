@@ -12,7 +12,8 @@ import numpy as np
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from core.decide.axes import LATENCY, Axis, Floats, cost_axis
+from core.arrays import Floats
+from core.decide.axes import LATENCY, Axis, cost_axis
 from core.decide.pareto import frontier_2d
 from core.report.render import Chart
 from core.report.svg import Canvas, svg

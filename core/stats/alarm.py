@@ -13,11 +13,10 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.stats.intervals import SEED
 
-Floats = NDArray[np.float64]
 ALPHA = 0.05
 """The chance, at most, that an alarm is raised although nothing changed, over all looks together."""
 FIRST = 30

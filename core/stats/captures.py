@@ -31,9 +31,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from core.stats.intervals import CLUSTERS, SEED, Floats, Labels, query_weights
+from core.arrays import Floats, Ints, Mask
+from core.stats.intervals import CLUSTERS, SEED, Labels, query_weights
 
 MOST_LISTS = 4
 RESAMPLES = 1000
@@ -69,7 +69,7 @@ class Dependence:
         return int(self.low > 1) - int(self.high < 1)
 
 
-def histories(captured: NDArray[np.bool_], query: NDArray[np.int64], queries: int) -> Floats:
+def histories(captured: Mask, query: Ints, queries: int) -> Floats:
     """Count relevant passages by the lists that hold them.
 
     Args:

@@ -18,12 +18,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri, stdtrit
 
+from core.arrays import Floats, Mask
 from core.stats.intervals import CLUSTERS, Labels, columns_of
 
-Floats = NDArray[np.float64]
 FEW = 10
 """Graded questions below which nothing is corrected."""
 _TINY = 1e-12
@@ -156,7 +155,7 @@ def by_question(of: Scored) -> Floats:
     return np.where(known, told.value + known.sum() * told.influence, np.nan)
 
 
-def _known(of: Scored) -> NDArray[np.bool_]:
+def _known(of: Scored) -> Mask:
     return np.asarray(~(np.isnan(of.graded) & np.isnan(of.columns()).any(axis=1)))
 
 
@@ -177,7 +176,7 @@ class Errors:
     no: int
 
     @classmethod
-    def of(cls, graded: NDArray[np.bool_], judged: NDArray[np.bool_]) -> Errors:
+    def of(cls, graded: Mask, judged: Mask) -> Errors:
         """Count the errors over answers that both people and the judge rated [n]."""
         return cls(
             int((graded & judged).sum()),

@@ -25,11 +25,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from core.arrays import Floats, Ints, Mask
 from core.errors import UnknownNameError
 from core.stats.intervals import SEED, resample_weights
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Kind = Literal["spearman", "pearson", "kendall-b", "kendall-c"]
 KINDS: tuple[Kind, ...] = ("spearman", "pearson", "kendall-b", "kendall-c")
 
@@ -204,7 +203,7 @@ def best_alpha(
     drawn, position = np.unique(names, return_inverse=True)
     fold = np.random.default_rng(SEED).permutation(len(drawn))[position] % min(FOLDS, max(len(drawn), 1))
 
-    def curve(part: NDArray[np.bool_]) -> Floats:
+    def curve(part: Mask) -> Floats:
         coefficients = (correlate(row[part], y[part], kind=kind, resamples=0).value for row in table)
         return np.array([np.nan if value is None else value for value in coefficients])
 

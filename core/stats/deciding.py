@@ -15,12 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.arrays import Floats, Rows
 from core.stats.intervals import SEED
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 ALPHA = 0.05
 """The chance, at most, that the true mean is ever outside the interval."""
 _BETS = np.array([0.2, 0.5, 0.99])  # Shares of the capital that are staked, in equal parts
@@ -36,7 +34,7 @@ class Draw:
 
     low: Floats  # [n], the least that the difference of each may be
     high: Floats  # [n], the most
-    order: Places  # indices of the questions whose difference is not known yet, the first to judge first
+    order: Rows  # indices of the questions whose difference is not known yet, the first to judge first
 
 
 @dataclass(frozen=True, slots=True, eq=False)

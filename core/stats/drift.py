@@ -18,13 +18,12 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
+from core.arrays import Floats, Mask, Rows
 from core.stats.intervals import SEED
 from core.stats.latency import autocorrelation, inflation, summed_up
 from core.stats.means import mean_interval
 from core.stats.significance import holm
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 DEALT = 999  # How often sessions are dealt anew
 LEAST = 20  # Fewest queries at shared hours that a window and the reference each need for a comparison
 LEAST_SESSIONS = 8  # The same for sessions
@@ -172,7 +171,7 @@ class _Asked:
     at: Floats
     session: Rows
 
-    def against(self, part: NDArray[np.bool_], reference: NDArray[np.bool_], seed: int) -> dict[str, float]:
+    def against(self, part: Mask, reference: Mask, seed: int) -> dict[str, float]:
         """Return shift and its interval, distance and p; only `compared` if there are too few queries."""
         either = np.flatnonzero(part | reference)
         either = either[np.argsort(self.values[either], kind="stable")]
@@ -205,7 +204,7 @@ class _Pair:
     hour: Rows  # [G], of each session
     late: NDArray[np.bool_]  # [G], whether a session is of the later window
 
-    def weights(self, late: NDArray[np.bool_]) -> Floats:
+    def weights(self, late: Mask) -> Floats:
         """Weigh queries [B, n] so that both windows have each hour alike; reference weights are negative.
 
         Args:
@@ -248,5 +247,5 @@ class _Pair:
             as_far += int((self._largest(late, ends) >= seen - 1e-12).sum())
         return {"distance": float(seen), "p": (as_far + 1) / (DEALT + 1)}
 
-    def _largest(self, late: NDArray[np.bool_], ends: Rows) -> Floats:
+    def _largest(self, late: Mask, ends: Rows) -> Floats:
         return np.asarray(np.abs(self.weights(late).cumsum(axis=1)[:, ends]).max(axis=1))

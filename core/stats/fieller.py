@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from core.stats.intervals import FEW, Floats, Sample
+from core.arrays import Floats
+from core.stats.intervals import FEW, Sample
 
 
 def fieller(sample: Sample) -> tuple[Floats, Floats]:

@@ -19,10 +19,9 @@ import numpy as np
 import scipy  # which takes a quarter of a second to load its parts when they are first used
 from numpy.typing import ArrayLike, NDArray
 
+from core.arrays import Floats, Mask
 from core.errors import InputError, UnknownNameError
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 Labels = NDArray[np.intp]
 Method = Literal["Student", "percentile", "BCa"]
@@ -202,7 +201,7 @@ def _table(values: ArrayLike) -> Floats:
     return table
 
 
-def resample_weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED) -> NDArray[np.float64]:
+def resample_weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
     """Count how often each query is drawn in each bootstrap resample [R, Q]; every row sums to Q."""
     if queries < 1 or resamples < 1:
         raise InputError(

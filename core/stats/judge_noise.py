@@ -25,11 +25,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Floats, Grades, Ints, Mask, Rows
 from core.stats.judges import GRADES
 
-Floats = NDArray[np.float64]
-Grades = NDArray[np.int8]
-Whole = NDArray[np.intp]
 Scoring = Callable[[Grades, NDArray[np.int32]], Floats]
 """Values [n, Q] from grades of slots [n, Q, K] and counts of pools [n, Q, 5]; NaN = not applicable."""
 
@@ -52,14 +50,14 @@ _CELLS = 150_000  # Ranks that are scored at a time
 class Judged:
     """P judged passages of Q queries, and their places in S stacks."""
 
-    query: Whole  # [P], number of the query, rising from 0; every query has a passage
+    query: Rows  # [P], number of the query, rising from 0; every query has a passage
     grade: Grades  # int8 [P], 1..5
     known: Grades  # int8 [P], the reference's grade; 0 = not audited
     place: Grades  # int8 [S, P], which of the `PLACES` the passage is in, see `places`
-    slots: Whole  # [S, Q, K], the passage of each slot; P = an unjudged one, P + 1 = none
+    slots: Rows  # [S, Q, K], the passage of each slot; P = an unjudged one, P + 1 = none
 
 
-def places(rank: NDArray[np.int64]) -> Grades:
+def places(rank: Ints) -> Grades:
     """Return the place of each rank; 0 = not ranked."""
     return np.where(rank > 0, np.searchsorted(REACHES, rank), PLACES - 1).astype(np.int8)
 
@@ -125,7 +123,7 @@ def replicates(
     return means[which]
 
 
-def _alike(judged: Judged, scoring: Scoring) -> tuple[Whole, Whole]:
+def _alike(judged: Judged, scoring: Scoring) -> tuple[Rows, Rows]:
     """Find stacks that the measure cannot tell apart: the first of each kind, and the kind of each stack [S].
 
     They hold the same passages, in the same order if the measure depends on it. If drawn separately,
@@ -183,13 +181,13 @@ class _Model:
         first = _LatentGrades(np.full(CLASSES, 1 / CLASSES), of_class, at_place)
         self.first = self._fit(_shares(rows), np.ones(queries), first, _ROUNDS)[1]
 
-    def _mixed(self, grade: Whole, of: NDArray[np.bool_]) -> Floats:
+    def _mixed(self, grade: Rows, of: Mask) -> Floats:
         """Count the passages of each grade in every query [Q, 5], over the selected passages."""
         mix = np.zeros((self.queries, GRADES))
         np.add.at(mix, (self.judged.query[of], grade[of]), 1.0)
         return mix
 
-    def _placed(self, grade: Whole, of: NDArray[np.bool_]) -> Floats:
+    def _placed(self, grade: Rows, of: Mask) -> Floats:
         """Count the passages of each grade at every place of every stack [S, Q, places x 5]."""
         stacks = len(self.judged.place)
         cell = self.judged.place[:, of].astype(np.intp) * GRADES + grade[of]

@@ -16,11 +16,10 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from core.arrays import Floats, Ints
 from core.stats.intervals import SEED, resample_weights
 
-Floats = NDArray[np.float64]
 Weights = Literal["none", "quadratic"]
 Level = Literal["nominal", "ordinal", "interval"]
 GRADES = 5
@@ -45,7 +44,7 @@ class Agreement:
     queries: int  # queries that those passages belong to
 
 
-def confusion(first: NDArray[np.int64], second: NDArray[np.int64], query: NDArray[np.int64]) -> Floats:
+def confusion(first: Ints, second: Ints, query: Ints) -> Floats:
     """Count pairs of grades, query by query.
 
     Args:
@@ -62,7 +61,7 @@ def confusion(first: NDArray[np.int64], second: NDArray[np.int64], query: NDArra
     return counts
 
 
-def coincidences(grades: NDArray[np.int64], query: NDArray[np.int64], *, once: bool = False) -> Floats:
+def coincidences(grades: Ints, query: Ints, *, once: bool = False) -> Floats:
     """Return Krippendorff's coincidence matrices, query by query.
 
     Args:

@@ -20,14 +20,14 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from core.arrays import Floats
 from core.errors import InputError
 from core.stats.intervals import quantile_ranks, too_few, weights
 from core.tables import GENERATE, schema
 
-Floats = NDArray[np.float64]
 Scope = Literal["path", "rerank"]
 SHARES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
@@ -162,7 +162,7 @@ def _pooled(passes: pl.DataFrame) -> pl.DataFrame:
     return runs.with_columns(serial=pl.Series(phi[at])).drop("group")
 
 
-def autocorrelation(series: NDArray[np.float64]) -> NDArray[np.float64]:
+def autocorrelation(series: Floats) -> Floats:
     """Return the autocorrelation of series [S, n] from lag 1 to `_LAGS` [S, L]; 0 if all values are equal."""
     n = series.shape[1]
     centred = series - series.mean(axis=1, keepdims=True)
@@ -172,7 +172,7 @@ def autocorrelation(series: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(products[:, 1:] / spread)
 
 
-def summed_up(lags: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def summed_up(lags: Floats, n: int) -> Floats:
     """Return the φ of a first-order series whose mean is as uncertain as under these lags [S, L]."""
     upto = np.column_stack([np.ones(len(lags)), lags])[:, : 2 * ((lags.shape[1] + 1) // 2)]
     pairs = upto[:, 0::2] + upto[:, 1::2]
@@ -184,7 +184,7 @@ def summed_up(lags: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=8)
-def _hermite(q: float) -> NDArray[np.float64]:
+def _hermite(q: float) -> Floats:
     """Return weights by which powers of a normal correlation sum to that of "is below a quantile"; sum 1."""
     z = float(ndtri(q))
     values = [1.0, z]
@@ -195,7 +195,7 @@ def _hermite(q: float) -> NDArray[np.float64]:
     return np.asarray(squares)
 
 
-def inflation(phi: ArrayLike, q: float | None) -> NDArray[np.float64]:
+def inflation(phi: ArrayLike, q: float | None) -> Floats:
     """Return the factor by which autocorrelation multiplies a variance: phi [S] to [S], from 1.
 
     Args:
@@ -330,7 +330,7 @@ def _own_ends(values: Floats, percentile: str, phi: float) -> tuple[float, float
     return float(ordered[low]), float(ordered[high])
 
 
-def _quantiles(values: NDArray[np.float64], drawn: NDArray[np.float64], q: float) -> NDArray[np.float64]:
+def _quantiles(values: Floats, drawn: Floats, q: float) -> Floats:
     """Return the quantile in every resample [R], linear between order statistics."""
     order = np.argsort(values)
     upto, ordered, place = drawn[:, order].cumsum(axis=1), values[order], q * (len(values) - 1)

@@ -19,18 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtrit
 
+from core.arrays import Floats, Mask
 from core.errors import InputError
-from core.stats.intervals import (
-    FEW,
-    Floats,
-    Mask,
-    Sample,
-    accelerated,
-    quotient,
-    resampled,
-    weights,
-    without_one,
-)
+from core.stats.intervals import FEW, Sample, accelerated, quotient, resampled, weights, without_one
 
 Of = Literal["shares", "points", "amounts", "differences"]
 """What is averaged: values in 0..1, in 0..100, without an upper limit, or differences between two stacks."""

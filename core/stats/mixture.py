@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from core.stats.intervals import Floats
+from core.arrays import Floats
 
 _SPACING = 0.0005  # Distance between grid points of the prior
 _PLACES = (100, 600)  # The fewest and the most grid points

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from core.arrays import Floats, Ints
+
 ROUNDS, ENOUGH = 200, 1e-7
 _PRIOR = (
     0.5  # Items that a judge is taken to have confused each way, and to have got right, before any was seen
@@ -33,12 +33,12 @@ class JudgePanel:
     rounds: int
 
     @property
-    def said(self) -> NDArray[np.int64]:
+    def said(self) -> Ints:
         """The likeliest class of each item, the lowest of equal ones: [items]."""
         return np.asarray(self.likely.argmax(axis=1))
 
 
-def dawid_skene(said: NDArray[np.int64], classes: int, known: NDArray[np.int64] | None = None) -> JudgePanel:
+def dawid_skene(said: Ints, classes: int, known: Ints | None = None) -> JudgePanel:
     """Weigh judges by their agreement with one another.
 
     Args:
@@ -80,7 +80,7 @@ def _information(confusion: Floats, sizes: Floats) -> Floats:
     return np.asarray((joint * np.log2(joint / expected)).sum(axis=(1, 2)))
 
 
-def majority(said: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+def majority(said: Ints, classes: int) -> Ints:
     """Return the class that most judges give to each item, the lowest on ties: [items]; -1 if unjudged."""
     votes = np.stack([(said == one).sum(axis=1) for one in range(classes)], axis=1)
     return np.where(votes.any(axis=1), votes.argmax(axis=1), -1)

@@ -11,13 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtri, stdtrit
 
+from core.arrays import Floats, Mask
 from core.stats.intervals import CLUSTERS, Labels, columns_of
 
-Floats = NDArray[np.float64]
 FEW = 5  # Members of either class below which nothing is said
 _PRIOR = 3.0  # Weight, in members, of the formula's variance beside the observed one
 _TINY = 1e-12
@@ -109,7 +108,7 @@ def needed(most: float) -> int:
     return int(np.ceil(1 / most - 1 - 1e-9))
 
 
-def lost(members: Floats, most: float) -> NDArray[np.bool_]:
+def lost(members: Floats, most: float) -> Mask:
     """Return which members lie below the threshold of all others [m]; their share estimates the true loss."""
     return np.array(
         [each < threshold(np.delete(members, place), most) for place, each in enumerate(members)],

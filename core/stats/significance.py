@@ -23,11 +23,11 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri, ndtri, stdtr
 
+from core.arrays import Floats, Ints, Mask
 from core.stats.intervals import (
     FEW,
     RESAMPLES,
     SEED,
-    Floats,
     Method,
     Sample,
     interval,
@@ -129,7 +129,7 @@ def student_ends(deltas: Floats, tail: float, clusters: ArrayLike | None = None)
     return ends[0], ends[1]
 
 
-def outcomes(deltas: Floats, tolerance: float) -> tuple[NDArray[np.int64], ...]:
+def outcomes(deltas: Floats, tolerance: float) -> tuple[Ints, ...]:
     """Count the queries on which the second stack wins, ties and loses: three [P].
 
     Args:
@@ -262,7 +262,7 @@ def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setu
     }
 
 
-def _needed(gap: Floats, apart: Floats, units: NDArray[np.int64], each: Floats) -> dict[str, Floats]:
+def _needed(gap: Floats, apart: Floats, units: Ints, each: Floats) -> dict[str, Floats]:
     """Return how many questions detect the observed difference, in clusters of the given size."""
     fewest, most = needed_limits(gap, apart, units)
     counts = {"needed": queries_needed(apart, gap), "needed_low": fewest, "needed_high": most}
@@ -296,7 +296,7 @@ def _replicates(one: Sample, other: Sample, drawn: Floats) -> Floats:
 
 def _tested(
     sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setup: Setup
-) -> tuple[Floats, NDArray[np.bool_]]:
+) -> tuple[Floats, Mask]:
     """Return each pair's p by the chosen test, and whether every swap was tried."""
     if setup.test == "randomisation":
         return swap_test(sample, left, right, draws=setup.permutations, seed=setup.seed)
@@ -326,7 +326,7 @@ def _signed_ranks(deltas: Floats) -> float:
 
 def swap_test(
     sample: Sample, first: ArrayLike, second: ArrayLike, *, draws: int = PERMUTATIONS, seed: int = SEED
-) -> tuple[Floats, NDArray[np.bool_]]:
+) -> tuple[Floats, Mask]:
     """Return two-sided p-values of differences between stacks; NaN below `CLUSTERS` clusters.
 
     All queries of a cluster are swapped together. Units on which both stacks have the same figures stay as
@@ -362,7 +362,7 @@ class _Pairs:
         return cls(other.top - one.top, other.bottom - one.bottom, sums[0], sums[1])
 
 
-def _enumerated(pairs: _Pairs, moved: NDArray[np.bool_]) -> float:
+def _enumerated(pairs: _Pairs, moved: Mask) -> float:
     """Return the p of one pair over all swaps.
 
     Swapping every query as well only changes the sign, so the first one stays.
@@ -392,7 +392,7 @@ def _drawn(pairs: _Pairs, draws: int, seed: int) -> Floats:
     return np.asarray((reached + 1) / (draws + 1))
 
 
-def _as_extreme(pairs: _Pairs, patterns: Floats) -> NDArray[np.int64]:
+def _as_extreme(pairs: _Pairs, patterns: Floats) -> Ints:
     """Count the swaps whose difference is at least as large as the observed one: [M, Q] patterns to [P]."""
     (top, bottom), (other_top, other_bottom) = pairs.first, pairs.second
     shift = pairs.above @ patterns.T

@@ -19,10 +19,9 @@ from typing import Any, TypeVar
 import numpy as np
 import plotly.graph_objects as go
 import polars as pl
-from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from core.decide.axes import Floats
+from core.arrays import Floats
 from core.views.text import escape
 
 OKABE_ITO = ("#0072B2", "#963CF0", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#964B2D", "#999999")
@@ -52,7 +51,7 @@ TODAY = "□"  # Before the name of the stack that runs today, whose mark is a s
 
 Spec = dict[str, Any]  # A trace or a layout in Plotly's JSON form
 
-Numbers = TypeVar("Numbers", float, pl.Series, NDArray[np.float64])
+Numbers = TypeVar("Numbers", float, pl.Series, Floats)
 _CONFIG = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"],

@@ -11,19 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from core.arrays import Vectors
 from core.errors import ClqError, InputError, UnknownNameError
 from core.providers.base import Amount, Purpose, Reply, total
 from core.providers.calls import Journal
 from core.providers.config import ModelConfig
-from core.providers.embed import (
-    EMBEDDERS,
-    PROVIDERS,
-    Embedder,
-    Vectors,
-    embedder_config,
-    make_embedder,
-    unit_rows,
-)
+from core.providers.embed import EMBEDDERS, PROVIDERS, Embedder, embedder_config, make_embedder, unit_rows
 from core.providers.embed.batches import batches
 from core.providers.tokens import counter
 from core.records import Basis

@@ -13,7 +13,8 @@ from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.figures.costs import retrieval
 from core.analysis.workspace.query_sets import scores_by_query
 from core.analysis.workspace.view import View
-from core.decide.axes import COST, Floats
+from core.arrays import Floats
+from core.decide.axes import COST
 from core.decide.joint import means_drawn
 from core.decide.switching import LEVEL, payback
 from core.prices.cost import cost_per_1k

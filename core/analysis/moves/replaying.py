@@ -20,8 +20,8 @@ from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence, furthest
 from core.analysis.workspace.view import View
+from core.arrays import Floats
 from core.axes import KEYS, SAID_REST, Spec, drops, qualities
-from core.decide.axes import Floats
 from core.decide.held_out import FOLDS, best_row, held_out
 from core.decide.switching import Gain, gains
 from core.metrics import Measure

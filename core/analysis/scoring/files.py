@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.analysis.scoring.table import Over, counted, labelled, require_cutoffs, scored_rows, unjudged
 from core.analysis.workspace.pools import EMPTY_SLOT, deeper
-from core.analysis.workspace.query_sets import Mask, asked_in
+from core.analysis.workspace.query_sets import asked_in
 from core.analysis.workspace.scores import Evidence, deepened, evidence, of_graded
+from core.arrays import Ints, Mask
 from core.errors import InputError, UnknownNameError
 from core.importers import Import
 from core.metrics import Measure
@@ -216,7 +216,7 @@ def _graded(rows: pl.DataFrame, imported: Import, judged: pl.DataFrame, stage: s
     )
 
 
-def _places(names: pl.Series, known: Sequence[str]) -> npt.NDArray[np.int64]:
+def _places(names: pl.Series, known: Sequence[str]) -> Ints:
     """Return the position of each name; -1 if it is unknown."""
     places = names.cast(pl.Enum(list(known)), strict=False).to_physical()
     return places.cast(pl.Int64).fill_null(-1).to_numpy()

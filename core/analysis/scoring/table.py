@@ -14,7 +14,7 @@ from core.analysis.workspace.clusters import EACH, Groups, groups
 from core.analysis.workspace.comparable import about_figures, about_queries
 from core.analysis.workspace.figures.reported import as_reported, query_scores, scored_here
 from core.analysis.workspace.pools import EMPTY_SLOT
-from core.analysis.workspace.query_sets import Mask, among, asked_in, out_of_reach, overlap
+from core.analysis.workspace.query_sets import among, asked_in, out_of_reach, overlap
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import (
     Evidence,
@@ -27,6 +27,7 @@ from core.analysis.workspace.scores import (
 )
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.units import other_units
+from core.arrays import Mask
 from core.errors import InputError
 from core.metrics import Measure, na_reason
 from core.number_format import count

@@ -15,11 +15,12 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.workspace.scope import AUTO, SINGLY, Scope
+from core.arrays import Floats
 from core.errors import UnknownNameError
 from core.golden.adding import ancestry
 from core.number_format import count
 from core.records import GROUPS, group_kind
-from core.stats.intervals import CLUSTERS, Floats, Labels, Sample
+from core.stats.intervals import CLUSTERS, Labels, Sample
 from core.store import Snapshot
 from core.store.read.memory import Memory
 from core.tables import remembered

@@ -13,9 +13,10 @@ import numpy as np
 import polars as pl
 
 from core.analysis.workspace.figures.reported import query_scores, scored_here
-from core.analysis.workspace.query_sets import Mask, asked_in
+from core.analysis.workspace.query_sets import asked_in
 from core.analysis.workspace.scope import Quality, Scope
-from core.analysis.workspace.scores import Floats, at_cutoff, evidence
+from core.analysis.workspace.scores import at_cutoff, evidence
+from core.arrays import Floats, Mask
 from core.number_format import count, score
 from core.store import Snapshot
 from core.tables import schema

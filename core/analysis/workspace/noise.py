@@ -15,15 +15,16 @@ from core.analysis.cache import cached
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scope import Quality, Scope
-from core.analysis.workspace.scores import Evidence, Floats, evidence
+from core.analysis.workspace.scores import Evidence, evidence
 from core.analysis.workspace.stacks import runs_in
+from core.arrays import Floats, Grades
 from core.decide.joint import JointSample
 from core.decide.rules import Decision
 from core.errors import UnknownNameError
 from core.metrics import Measure
 from core.number_format import count, interval, percent, score, shorten
 from core.stats.intervals import SEED, query_weights
-from core.stats.judge_noise import Grades, Judged, audited, places, replicates
+from core.stats.judge_noise import Judged, audited, places, replicates
 from core.store import Snapshot
 
 LEAST = 50  # Passages of the current golden set that another judge must have graded to draw from

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from core.analysis.workspace.answers import graded
 from core.answers import BY_PEOPLE, TOP_K, share
+from core.arrays import Floats
 from core.metrics import Measure
 from core.metrics.rates import CORRECTED
 from core.stats.corrected import Scored, by_question, correct
 from core.stats.intervals import Alike, singly
 from core.store import Snapshot
 
-Floats = npt.NDArray[np.float64]
 _ANSWER = ("run_id", "reader", "prompt", "temperature", "k")
 
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from core.analysis.workspace.clusters import groups
@@ -25,6 +24,7 @@ from core.analysis.workspace.figures.reported import QueryScores, query_scores, 
 from core.analysis.workspace.pools import begun
 from core.analysis.workspace.scope import Ids, Quality, Scope, audits
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence, places
+from core.arrays import Ints, Mask
 from core.axes import stack_key
 from core.decide.ties import Paired
 from core.diagnostics.noise import perturbed_runs
@@ -49,7 +49,6 @@ LEAST: Mapping[str, float] = {"half": 0.5, "most": 0.8, "all": 1.0}
 WORDS: Mapping[float, str] = {share: word for word, share in LEAST.items()}
 ONE_SET, EVERY_SET = "this set", "every set"
 _KEPT = Memory(16 * 2**20)
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -258,7 +257,7 @@ def unperturbed(runs: pl.DataFrame) -> pl.DataFrame:
     return runs if noisy.is_empty() else runs.filter(~pl.col("run_id").is_in(noisy.implode()))
 
 
-def holes(graded: Evidence, k: int) -> npt.NDArray[np.int64]:
+def holes(graded: Evidence, k: int) -> Ints:
     """Count unjudged passages in the Top-K: [runs, queries]."""
     return np.asarray((graded.grades[:, :, :k] == _HOLE).sum(axis=2, dtype=np.int64))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from core.analysis.workspace.answers import graded as graded_answers
 from core.analysis.workspace.filters import arrays
 from core.analysis.workspace.people import by_people, set_right
 from core.analysis.workspace.pools import EMPTY_SLOT, begun, deeper
+from core.arrays import Floats, Grades, Ints, Whole
 from core.diagnostics.noise import CLEAN, kin, perturbed_runs
 from core.errors import InputError
 from core.metrics import Extra, Measure, aggregate, na_reason, score_all, score_at, shares_of_means, to_depth
@@ -29,9 +30,6 @@ from core.store.read.memory import Memory
 
 _KEPT = Memory(256 * 2**20)
 _CEILING = Measure("PROC[RA-nWG]")
-Floats = npt.NDArray[np.float64]
-Grades = npt.NDArray[np.int8]
-Whole = TypeVar("Whole", np.int8, np.int32, np.uint64)
 _HOLE, _WORST, _BEST = 0, 1, 5
 
 
@@ -373,7 +371,7 @@ def _put(into: Floats, rows: pl.DataFrame, final: Graded) -> None:
     into[run, query, rows["k"].to_numpy() - 1] = rows["correct"].to_numpy()
 
 
-def places(rows: pl.DataFrame, **known: Sequence[str]) -> list[npt.NDArray[np.int64]]:
+def places(rows: pl.DataFrame, **known: Sequence[str]) -> list[Ints]:
     """Return the positions of the names in some columns among the known ones, column by column."""
     return [
         rows[column].replace_strict(list(names), range(len(names)), return_dtype=pl.Int64).to_numpy()
@@ -412,7 +410,7 @@ def at_cutoff(graded: Evidence, measure: Measure) -> Floats:
     return graded.score([measure], depth=measure.k)[measure][..., measure.k - 1]
 
 
-def mean(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
+def mean(values: Floats) -> tuple[Floats, Ints]:
     """Return macro-average over queries."""
     means, n = aggregate(values[..., None])
     return means[..., 0], n[..., 0]

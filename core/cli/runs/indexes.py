@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import typer
 
+from core.arrays import Vectors
 from core.cli import runs
 from core.cli.base import Context, complain
 from core.cli.context import DryRunOption, Format, FormatOption, YesOption, emit
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from core.analysis.workspace.view import View
     from core.pipeline.evaluate import Job
     from core.pipeline.sweep.known import KnownNames
-    from core.providers.embed import Vectors
 
 app = typer.Typer(
     help="Indexes: recall, latency and queries per second of kinds of index.",

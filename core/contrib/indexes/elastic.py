@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from core.arrays import Vectors
 from core.contrib.indexes.payload import payload_of, plain
 from core.errors import ClqError, InputError
 from core.filters import Kind
@@ -15,7 +16,6 @@ from core.params import Options, Param, whole
 from core.pipeline.index.kinds import KEY, Engine, shared
 from core.pipeline.index.only import HELD, NotAll, Only, Test
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, numbered, secret
-from core.providers.embed import Vectors
 
 Json = dict[str, Any]
 DENSE, BM25, RRF = "dense", "bm25", "rrf"

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from core.arrays import Vectors
 from core.errors import ClqError, InputError
 from core.filters import Kind
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
 from core.pipeline.index.only import NotAll, Only, Test, literal
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered
-from core.providers.embed import Vectors
 
 DATA = "data"
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}

@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from core.arrays import Vectors
 from core.errors import ClqError, InputError
 from core.filters import Kind
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import KEY, Engine, shared
 from core.pipeline.index.only import HELD, NotAll, Only, Test, held_by, literal
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered, secret
-from core.providers.embed import Vectors
 
 _ID, _VECTOR = "id", "embedding"
 _METRICS = {"cosine": "COSINE", "ip": "IP", "l2": "L2"}

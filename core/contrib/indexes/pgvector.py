@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from core.arrays import Vectors
 from core.errors import ClqError, InputError
 from core.filters import Kind
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
 from core.pipeline.index.only import NotAll, Only, Test
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, numbered
-from core.providers.embed import Vectors
 
 _OPERATORS = {"cosine": ("<=>", "cosine_ops"), "ip": ("<#>", "ip_ops"), "l2": ("<->", "l2_ops")}
 _ID, _VECTOR = "id", "embedding"

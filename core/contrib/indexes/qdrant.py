@@ -7,13 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from core.arrays import Vectors
 from core.contrib.indexes.payload import DISTANCES, GRAPH, filter_of, indexed, payload_of, vector_bytes
 from core.errors import ClqError, InputError
 from core.params import Param, whole
 from core.pipeline.index.kinds import KEY, Engine, shared
 from core.pipeline.index.only import Only
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered, secret
-from core.providers.embed import Vectors
 
 _FOLDER = "qdrant"
 _BATCH = 1000

@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from core.arrays import Vectors
 from core.contrib.indexes.payload import DISTANCES, GRAPH, filter_of, indexed, payload_of, vector_bytes
 from core.errors import InputError
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
 from core.pipeline.index.only import Only
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered
-from core.providers.embed import Vectors
 
 _FOLDER = "qdrant-edge"
 _BATCH = 10_000

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from core.arrays import Vectors
 from core.errors import ClqError
 from core.filters import Kind
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
 from core.pipeline.index.only import HELD, NotAll, Only, Test, held_by
 from core.pipeline.index.outside import DatabaseIndex, Facts, Found, numbered
-from core.providers.embed import Vectors
 
 _ID, _VECTOR = "id", "embedding"
 _METRICS = {"cosine": "COSINE", "ip": "IP", "l2": "L2"}

@@ -14,8 +14,9 @@ import polars as pl
 
 from core.analysis.kinds import tagged
 from core.analysis.workspace.view import View
+from core.arrays import Floats
 from core.contrib.weights.weighable import Weighable
-from core.decide.weighing import FOLDS, Floats, tuned
+from core.decide.weighing import FOLDS, tuned
 from core.stats.means import mean_interval
 from core.views import columns as cols
 from core.views import text

@@ -11,9 +11,10 @@ import polars as pl
 from core.analysis.cache import cached
 from core.analysis.workspace.telling import rated
 from core.analysis.workspace.view import View
+from core.arrays import Floats
 from core.contrib.weights import criteria
 from core.contrib.weights.weighable import Weighable, rated_runs, weighable
-from core.decide.weighing import Floats, offered, tuned
+from core.decide.weighing import offered, tuned
 from core.providers.rerank.criteria import AUTHORITY, THRESHOLD
 from core.stats.means import mean_interval
 from core.views import columns as cols

@@ -12,7 +12,8 @@ from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import Evidence, evidence, places
 from core.analysis.workspace.view import View
-from core.decide.weighing import EQUAL, Floats, Grades, Ratings, ranked
+from core.arrays import Floats, Grades
+from core.decide.weighing import EQUAL, Ratings, ranked
 from core.metrics.measure import Measure
 from core.providers.rerank.criteria import AUTHORITY, THRESHOLD
 from core.stats.intervals import Labels

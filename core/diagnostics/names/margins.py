@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.arrays import Floats, Mask, Vectors
 from core.diagnostics.names.bundles import ABLATIONS, BASE, DIACRITICS, BundleTexts
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed
@@ -32,14 +33,13 @@ CHANGE, DELTA, ASCII = "dd_name_pct", "delta_name", "ascii_delta_max"
 RATIO = "name_topic_ratio"
 MASK = "hard_name_mask"
 
-Vectors = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]
 _OF = ("embedder", "dim", "language")
 MOST = 300  # Default maximum of measured questions
 LIMITED = "names in questions"
 
 
-def margins(queries: Vectors, candidates: Vectors) -> NDArray[np.float64]:
+def margins(queries: Vectors, candidates: Vectors) -> Floats:
     """Compute D_name, D_topic and D_both [n, 3] of queries [n, dim] and C1, C2a, C2b, C3, C4 [n, 5, dim].
 
     Equal texts have exactly equal cosines, so that a margin between them is exactly 0.
@@ -47,15 +47,15 @@ def margins(queries: Vectors, candidates: Vectors) -> NDArray[np.float64]:
     cosines = (unit(queries)[:, None, :] * unit(candidates)).sum(axis=-1)
     right = cosines[:, 0]
     rivals = np.stack([cosines[:, 1:3].max(axis=1), cosines[:, 3], cosines[:, 4]], axis=1)
-    distances: NDArray[np.float64] = np.subtract(right[:, None], rivals)
+    distances: Floats = np.subtract(right[:, None], rivals)
     return distances
 
 
-def unit(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+def unit(vectors: NDArray[np.floating]) -> Floats:
     """Return rows scaled to length 1; rows of zeros stay."""
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
-    scaled: NDArray[np.float64] = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
+    scaled: Floats = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
     return scaled
 
 
@@ -67,9 +67,9 @@ def looked_up(embed: Embed, texts: Iterable[str]) -> Embed:
 
 
 def of_run(
-    found: Mapping[str, NDArray[np.float64]],
-    plain: NDArray[np.bool_],
-    folded: Mapping[str, NDArray[np.float64]] | None = None,
+    found: Mapping[str, Floats],
+    plain: Mask,
+    folded: Mapping[str, Floats] | None = None,
 ) -> list[dict[str, Any]]:
     """Summarise one run: condition, measure, value and n; conditions without any bundle are left out.
 
@@ -99,7 +99,7 @@ def of_run(
     return rows
 
 
-def ascii_only(texts: Sequence[BundleTexts]) -> NDArray[np.bool_]:
+def ascii_only(texts: Sequence[BundleTexts]) -> Mask:
     """Return whether the question and candidates of each bundle are ASCII."""
     return np.array(
         [all(candidate.isascii() for candidate in (some.query, *some.candidates)) for some in texts]
@@ -226,12 +226,12 @@ def by_question(
     ways: Mapping[str, JsonMap],
     embed_queries: Embed,
     embed_passages: Embed,
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Floats]:
     """Measure D_name of every question [n], unchanged ("") and in other forms, by the name of the form."""
     passages = looked_up(embed_passages, (text for question in asked for text in question.passages))
     forms = unit(np.array([passages(question.passages) for question in asked]))
 
-    def margin(texts: Sequence[str]) -> NDArray[np.float64]:
+    def margin(texts: Sequence[str]) -> Floats:
         queries = unit(looked_up(embed_queries, texts)(texts))
         cosines = (queries[:, None, :] * forms).sum(axis=-1)
         return np.asarray(cosines[:, 0] - cosines[:, 1:].max(axis=1))

@@ -16,8 +16,8 @@ from operator import ne
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.errors import InputError, UnknownNameError
 from core.records import JsonMap
 
@@ -165,7 +165,7 @@ class Refinement(ABC):
         """Return the information about every item, the inverse of its score's variance."""
 
     @abstractmethod
-    def _known(self) -> NDArray[np.float64]:
+    def _known(self) -> Floats:
         """Return how well known each item is at equal exposures, in units of exposures."""
 
     @abstractmethod

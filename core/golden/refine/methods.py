@@ -14,16 +14,14 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from core.arrays import Floats, Ints
 from core.errors import InputError
 from core.golden.refine.base import TOP, Method, Pair, Refinement, RefineSettings
 from core.records import JsonMap
 from core.stats.threads import one_thread
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 EPSILON = 1e-6  # Information before the first turn
 
 

@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.errors import InputError
 from core.golden.refine.base import METHODS, RefineSettings
 from core.golden.refine.methods import refinement
@@ -30,7 +31,6 @@ from core.prices import CURRENCY, PriceBook
 from core.stats.intervals import SEED, resample_weights
 from core.stats.means import mean_interval
 
-Floats = NDArray[np.float64]
 GRADE_NOISE = 0.35
 MOST_ITEMS = 1_000
 MOST_RUNS = 10_000

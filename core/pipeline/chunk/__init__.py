@@ -13,14 +13,13 @@ from functools import partial
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from core.arrays import Ints, Vectors
 from core.errors import InputError
 from core.jobs import cores, spread
 from core.pipeline.chunk.methods import CHUNKERS, canonical, chunking_name
 from core.pipeline.chunk.work import ChunkWork, Span
 from core.providers.embed.base import TokenEmbedder
-from core.providers.embed.batches import Vectors
 from core.records import Collection, JsonMap, part_id
 from core.tables import TABLES, frame, schema
 
@@ -31,9 +30,7 @@ _BLOCK = 2_000_000  # Characters that one task takes
 _PIECES = schema("source start_char:int64 end_char:int64 title text tokens:int32 tokenizer")
 
 
-def late_vectors(
-    token_vectors: Vectors, token_spans: NDArray[np.int64], chunk_spans: NDArray[np.int64], pool: Pool
-) -> Vectors:
+def late_vectors(token_vectors: Vectors, token_spans: Ints, chunk_spans: Ints, pool: Pool) -> Vectors:
     """Return vectors of the chunks of one document."""
     if len(token_vectors) != len(token_spans):
         raise ValueError(f"{len(token_vectors)} token vectors, {len(token_spans)} spans")

@@ -14,8 +14,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import polars as pl
 from numpy.lib.format import open_memmap
-from numpy.typing import NDArray
 
+from core.arrays import Ints, Vectors
 from core.files import read_json, write_json
 from core.jobs import cores
 from core.pipeline.chunk import vectors_of
@@ -44,7 +44,7 @@ from core.providers.base import Amount, Meter, Reply, total
 from core.providers.calls import Journal, Keys
 from core.providers.chat import Chat, make_chat
 from core.providers.config import ModelConfig
-from core.providers.embed import Embedder, TokenEmbedder, Vectors, make_embedder, unit_rows
+from core.providers.embed import Embedder, TokenEmbedder, make_embedder, unit_rows
 from core.providers.rerank import Reranker, make_reranker
 from core.records import Basis, JsonMap
 
@@ -222,7 +222,7 @@ class Builder:
             within(number + 1, len(positions), "partitions")
         return Partitioned(parts, positions, step.params[PARTITION]["field"])
 
-    def _positions(self, step: Step) -> list[NDArray[np.int64]]:
+    def _positions(self, step: Step) -> list[Ints]:
         """Return the positions of the passages of each part that a step makes an index of."""
         fields = self.corpus(step).fields
         return partition(pl.DataFrame() if fields is None else fields, step.params[PARTITION]["field"])

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from core.answers import CLOSED_BOOK, TOP_K
+from core.arrays import Floats, Ints
 from core.errors import ProviderError
 from core.number_format import count
 from core.pipeline import environment
@@ -310,9 +310,7 @@ def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
     return _by_stage(pl.concat(parts), "ms")
 
 
-def _stages(
-    stage: str, block: StepTimes, parts: Mapping[str, StepTimes]
-) -> Iterator[tuple[str, NDArray[np.float64]]]:
+def _stages(stage: str, block: StepTimes, parts: Mapping[str, StepTimes]) -> Iterator[tuple[str, Floats]]:
     """Yield the time of a step, or of its stages and the rest."""
     rest = block.ms
     for name, part in parts.items():
@@ -330,9 +328,7 @@ def _by_stage(rows: pl.DataFrame, amount: str) -> pl.DataFrame:
     return rows.group_by(keys, maintain_order=True).agg(known, *rest).select(rows.columns)
 
 
-def usage(
-    run_id: str, route: Route, results: Results, query_ids: pl.Series, lengths: NDArray[np.int64]
-) -> pl.DataFrame:
+def usage(run_id: str, route: Route, results: Results, query_ids: pl.Series, lengths: Ints) -> pl.DataFrame:
     """Return rows of the table "usage": what vendors billed, and processor time of local steps."""
     parts = [frame("usage", [])]
     for step in route.steps:
@@ -371,9 +367,7 @@ def answers(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
     return _declared("answers", written_only, run_id=run_id, reader=reader, mode=mode)
 
 
-def _used(
-    route: Route, step: Step, results: Results, lengths: NDArray[np.int64]
-) -> Sequence[Sequence[Amount]]:
+def _used(route: Route, step: Step, results: Results, lengths: Ints) -> Sequence[Sequence[Amount]]:
     """Return a step's usage per query; for a deeper pool the share that this stack's depth would use."""
     used = results[step].usage
     if not (route.replayed and step is route.rerank):

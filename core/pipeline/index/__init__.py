@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from core.arrays import Vectors
 from core.errors import ClqError, UnknownNameError
 from core.extras import obstacle
 from core.params import Options
@@ -18,7 +19,6 @@ from core.pipeline.index.kinds import INDEXES, METRICS, Engine, Kind, check_metr
 from core.pipeline.index.outside import DatabaseIndex, Place, address
 from core.pipeline.index.saved import about_folder
 from core.plugins import loaded, subclass_of
-from core.providers.embed import Vectors
 from core.records import JsonMap
 
 __all__ = [

@@ -18,6 +18,7 @@ from time import perf_counter
 import numpy as np
 import polars as pl
 
+from core.arrays import Vectors
 from core.errors import InputError
 from core.pipeline.environment import threads
 from core.pipeline.index import (
@@ -34,7 +35,6 @@ from core.pipeline.index import (
     use_index,
 )
 from core.pipeline.ranking import Hits
-from core.providers.embed import Vectors
 from core.records import JsonMap, canonical_json, short_hash
 from core.stats.means import mean_interval
 from core.tables import frame

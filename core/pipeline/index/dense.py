@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Floats, Ints, Vectors
 from core.errors import InputError
 from core.extras import later
 from core.params import Options, whole
@@ -32,7 +33,6 @@ from core.pipeline.index.kinds import (
 from core.pipeline.index.saved import new_folder
 from core.pipeline.index.scope import Scope
 from core.pipeline.ranking import Hits, top_k, top_k_rows
-from core.providers.embed import Vectors
 from core.records import JsonMap
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class ExactSearch:
         positions = np.sort(positions)[np.newaxis]
         return top_k(positions[0], self._sign * self._values(query, positions)[0], k)
 
-    def _values(self, queries: Vectors, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _values(self, queries: Vectors, positions: Ints) -> NDArray[np.float32]:
         """Return the values of faiss for pairs: queries [q, dim] and positions [q, n] to values [q, n]."""
         values = np.empty(positions.shape, dtype=np.float32)
         pointers = [faiss.swig_ptr(array) for array in (queries, values, positions)]
@@ -90,11 +90,11 @@ class ExactSearch:
         compute(len(queries), pointers[0], positions.shape[1], *pointers[1:])
         return values
 
-    def _slack(self, queries: Vectors) -> NDArray[np.float64]:
+    def _slack(self, queries: Vectors) -> Floats:
         """Return the largest possible error of a value, per query."""
         lengths = row_lengths(queries).astype(np.float64)
         size = lengths * self._longest if self._sign > 0 else (lengths + self._longest) ** 2
-        slack: NDArray[np.float64] = _ROUNDING * np.sqrt(queries.shape[1]) * size
+        slack: Floats = _ROUNDING * np.sqrt(queries.shape[1]) * size
         return slack
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Vectors
 from core.errors import InputError, UnknownNameError
 from core.extras import later
 from core.params import Method, Options, Param, read_options, whole
-from core.providers.embed import Vectors
 from core.records import JsonMap
 
 if TYPE_CHECKING:

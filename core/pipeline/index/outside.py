@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import polars as pl
 
+from core.arrays import Vectors
 from core.errors import ClqError, InputError, ProviderError
 from core.extras import needed
 from core.filters import Kind
@@ -31,7 +32,6 @@ from core.pipeline.index.only import Only, Row, only_of, rows_of
 from core.pipeline.index.saved import new_folder
 from core.pipeline.index.scope import Scope
 from core.pipeline.ranking import Hits, top_k
-from core.providers.embed import Vectors
 from core.records import JsonMap
 
 KIND = "index of a database"

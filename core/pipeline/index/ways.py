@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from core.arrays import Vectors
 from core.pipeline.index.bm25 import Bm25Index
 from core.pipeline.index.dense import DenseIndex
 from core.pipeline.index.outside import DatabaseIndex
 from core.pipeline.index.partitioned import Partitioned
 from core.pipeline.index.scope import POST, FilterWay, Scope, kept
 from core.pipeline.ranking import Hits
-from core.providers.embed import Vectors
 
 Single = Bm25Index | DenseIndex | DatabaseIndex
 Searched = Single | Partitioned[Bm25Index] | Partitioned[DenseIndex | DatabaseIndex]

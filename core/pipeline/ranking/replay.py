@@ -13,10 +13,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Floats, Mask
 from core.pipeline.ranking.pool import LEGS, fusion_options
 from core.records import JsonMap, canonical_json
 
-Floats = NDArray[np.float64]
 CONSTANTS = (1, 5, 10, 20, 60, 100)
 WEIGHTS = ((3, 1), (2, 1), (1.5, 1), (1.3, 1), (1, 1), (1, 1.3), (1, 1.5), (1, 2), (1, 3))
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -75,14 +75,14 @@ def fused(legs: Legs, fusion: JsonMap, k: int) -> NDArray[np.intp]:
     return np.where(np.isfinite(np.take_along_axis(totals, best, axis=1)), best, -1)
 
 
-def _reciprocal(legs: Legs, found: NDArray[np.bool_], options: JsonMap) -> Floats:
+def _reciprocal(legs: Legs, found: Mask, options: JsonMap) -> Floats:
     weights = np.reshape(options.get("weights", [1.0] * LEGS), (LEGS, 1, 1))
     shares = np.where(found, weights / (options["constant"] + legs.ranks), 0.0)
     totals: Floats = shares.sum(axis=0)
     return totals
 
 
-def _convex(legs: Legs, found: NDArray[np.bool_], options: JsonMap) -> Floats:
+def _convex(legs: Legs, found: Mask, options: JsonMap) -> Floats:
     """Sum scores that were brought to 0 to 1 in each leg; one that a leg lacks counts 0."""
     low = np.where(found, legs.scores, np.inf).min(axis=2, keepdims=True, initial=np.inf)
     high = np.where(found, legs.scores, -np.inf).max(axis=2, keepdims=True, initial=-np.inf)
@@ -93,6 +93,6 @@ def _convex(legs: Legs, found: NDArray[np.bool_], options: JsonMap) -> Floats:
     return totals
 
 
-_SUMS: Mapping[str, Callable[[Legs, NDArray[np.bool_], JsonMap], Floats]] = MappingProxyType(
+_SUMS: Mapping[str, Callable[[Legs, Mask, JsonMap], Floats]] = MappingProxyType(
     {"rrf": _reciprocal, "convex": _convex}
 )

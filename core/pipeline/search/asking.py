@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.errors import InputError
 from core.metrics import Measure, score_at
 from core.pipeline.environment import threads
@@ -26,7 +27,6 @@ from core.pipeline.ranking import Hits
 from core.providers.base import LOCAL_ITEM, Amount
 from core.records import Basis, Stack
 
-Floats = NDArray[np.float64]
 Price = Callable[[Amount], float | None]
 Answers = tuple[Floats, ...]
 """Results on the queries of a round: quality, milliseconds (NaN = not measured), dollars (NaN = unknown).

@@ -18,12 +18,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Floats, Mask
 from core.extras import SEARCH_REQUIREMENTS, needed
 from core.pipeline.sweep.fields import SearchLimits
 from core.records import JsonMap, Stack, canonical_json
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 POPULATION = 32
 """Stacks of a generation of NSGA-II, in the order in which they were evaluated."""
 _TRIES = 2
@@ -86,7 +85,7 @@ class Space:
             self._known[row] = parameters
         return self._known[row]
 
-    def nearest(self, row: int, free: NDArray[np.bool_], rng: np.random.Generator) -> int:
+    def nearest(self, row: int, free: Mask, rng: np.random.Generator) -> int:
         """Return the free stack that differs from a stack in the fewest keys."""
         apart = (self._codes != self._codes[row]).sum(axis=1) + rng.random(len(self)) / 2
         return int(np.where(free, apart, np.inf).argmin())

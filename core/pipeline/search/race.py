@@ -14,9 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
+from core.arrays import Floats, Mask
 from core.decide.pareto import undominated
 from core.metrics.rates import HOLES
-from core.pipeline.search.propose import Floats, Mask, Space, StackTrial, tell
+from core.pipeline.search.propose import Space, StackTrial, tell
 from core.pipeline.sweep.fields import Search
 from core.stats.intervals import Sample, resampled, weights
 

@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.axes import TOGETHER
 from core.decide.pareto import undominated
-from core.pipeline.search.propose import Floats, Space, Value, propose, tell
+from core.pipeline.search.propose import Space, Value, propose, tell
 from core.pipeline.sweep.fields import SearchLimits
 from core.records import Stack
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from core.arrays import Vectors
 from core.axes import KEYS
 from core.pipeline.evaluate import Corpus
 from core.pipeline.index import ENGINES, make_index, parted
@@ -20,7 +21,7 @@ from core.pipeline.ranking import Hits
 from core.pipeline.ranking.pool import fuse
 from core.pipeline.sweep.known import NONE, KnownNames
 from core.providers.base import Purpose
-from core.providers.embed import Vectors, make_embedder, unit_rows
+from core.providers.embed import make_embedder, unit_rows
 from core.records import JsonMap, canonical_json
 
 MAX_PASSAGES = 20_000  # A larger corpus takes too long for a plan

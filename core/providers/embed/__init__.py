@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Unpack
 
+from core.arrays import Vectors
 from core.plugins import loaded, subclass_of
 from core.providers.config import ModelConfig, named, vendor_models
 from core.providers.embed import local, onnx, remote
 from core.providers.embed.base import Embedder, TokenEmbedder, TokenVectors
-from core.providers.embed.batches import Vectors, unit_rows
+from core.providers.embed.batches import unit_rows
 from core.providers.embed.local import WordLlamaEmbedder
 from core.providers.embed.remote import RemoteEmbedder
 from core.providers.remote import Wired

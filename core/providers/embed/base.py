@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Vectors
 from core.errors import InputError, ProviderError
 from core.providers.base import TOO_MUCH, Model, Purpose, Reply, carrying, joined, total
 from core.providers.calls.journal import Journal, call_key, once, sending, text_hash
-from core.providers.embed.batches import Places, Room, Vectors, batches, shares, side_by_side
+from core.providers.embed.batches import Places, Room, batches, shares, side_by_side
 from core.records import JsonMap
 
 Progress = Callable[[int, int], None]  # Called after each batch with the texts done and their total number

@@ -12,12 +12,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.arrays import Vectors
 from core.errors import InputError
 from core.providers.base import Reply, scaled
 
-Vectors = NDArray[np.float32]
 T = TypeVar("T")
 Room = tuple[int, float | None]  # The most texts and the most tokens of a call; None = no limit on tokens
 FIRST_TOKENS = 1000.0  # Size of the first call to a private machine: seconds on a slow processor

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from core.arrays import Vectors
 from core.errors import ClqError, InputError
 from core.providers.base import CHECK, SENTENCE_TRANSFORMERS, Purpose, Reply, loaded, optional, timed
 from core.providers.config import ModelConfig
 from core.providers.embed.base import Embedder
-from core.providers.embed.batches import Vectors, require_dim, shortened, unit_rows
+from core.providers.embed.batches import require_dim, shortened, unit_rows
 from core.providers.remote import Wired
 from core.records import JsonMap
 

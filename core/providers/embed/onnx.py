@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import Ints, Vectors
 from core.errors import InputError
 from core.providers.base import Purpose
 from core.providers.config import ModelConfig, Pooling
 from core.providers.embed.base import TokenEmbedder, TokenVectors
-from core.providers.embed.batches import Vectors, shortened
+from core.providers.embed.batches import shortened
 from core.providers.embed.local import LocalEmbedder
 from core.providers.onnx_folder import OnnxFolder, open_folder, read_json
 from core.providers.remote import Wired
@@ -118,7 +119,7 @@ def _pool(vectors: Vectors, mask: NDArray[np.float32], pooling: Pooling) -> Vect
     return pooled
 
 
-def _content(window: Any, rows: Vectors, prefix: int) -> tuple[Vectors, NDArray[np.int64]]:  # noqa: ANN401
+def _content(window: Any, rows: Vectors, prefix: int) -> tuple[Vectors, Ints]:  # noqa: ANN401
     """Return the tokens of a window that stand for text, and their positions."""
     spans = np.array(window.offsets, dtype=np.int64).reshape(-1, 2) - prefix
     special = np.array(window.special_tokens_mask, dtype=bool) | (np.array(window.attention_mask) == 0)
@@ -126,7 +127,7 @@ def _content(window: Any, rows: Vectors, prefix: int) -> tuple[Vectors, NDArray[
     return rows[real], np.maximum(spans[real], 0)
 
 
-def _merged(windows: list[tuple[Vectors, NDArray[np.int64]]]) -> tuple[Vectors, NDArray[np.int64]]:
+def _merged(windows: list[tuple[Vectors, Ints]]) -> tuple[Vectors, Ints]:
     """Join windows; in an overlap, each contributes the half that lies deeper inside it."""
     vectors, spans = [windows[0][0]], [windows[0][1]]
     for rows, where in windows[1:]:

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from core.arrays import Vectors
 from core.errors import InputError
 from core.providers.base import Amount, Purpose, Reply, carrying, joined
 from core.providers.config import ModelConfig
 from core.providers.embed.base import Embedder
-from core.providers.embed.batches import Room, Sizes, Vectors, require_dim, shortened
+from core.providers.embed.batches import Room, Sizes, require_dim, shortened
 from core.providers.remote import Remote, Wired
 from core.records import Basis, JsonMap
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from core.arrays import Floats
 from core.providers.rerank.base import Scores
 from core.providers.rerank.criteria import (
     AUTHORITY,
@@ -66,7 +66,7 @@ class SurfaceReranker(LocalReranker):
         return scores, {**told(FIVE, "fixed", rows), "ties": rated[:, column].tolist()}
 
 
-def ratings(query: str, passages: Sequence[str]) -> NDArray[np.float64]:
+def ratings(query: str, passages: Sequence[str]) -> Floats:
     """Rate passages: float64 [passages, 6], relevance 0 to 10, then the five criteria 0 to 5."""
     bags = [Counter(_WORDS.findall(passage.lower())) for passage in passages]
     lengths = np.array([bag.total() for bag in bags], dtype=np.float64)
@@ -86,7 +86,7 @@ def ratings(query: str, passages: Sequence[str]) -> NDArray[np.float64]:
     return np.column_stack((HIGHEST_RELEVANCE * _share(query, bags), np.round(rated, 1))).round(2)
 
 
-def _share(query: str, bags: Sequence[Counter[str]]) -> NDArray[np.float64]:
+def _share(query: str, bags: Sequence[Counter[str]]) -> Floats:
     asked = list(dict.fromkeys(_WORDS.findall(query.lower())))
     if not asked or not bags:
         return np.zeros(len(bags))
@@ -96,7 +96,7 @@ def _share(query: str, bags: Sequence[Counter[str]]) -> NDArray[np.float64]:
     return np.asarray(worth / max(float(worth.max()), 1e-9))
 
 
-def _currency(passages: Sequence[str]) -> NDArray[np.float64]:
+def _currency(passages: Sequence[str]) -> Floats:
     """Rate the latest year in each passage against the latest of all; 0 if it names none."""
     latest = np.array([max(map(int, _YEARS.findall(text)), default=0) for text in passages], dtype=np.float64)
     behind = latest.max(initial=0) - latest

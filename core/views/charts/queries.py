@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 import polars as pl
 
 from core.analysis.per_query import WEAK
 from core.analysis.workspace.scope import Quality
-from core.analysis.workspace.scores import Floats
+from core.arrays import Floats, Mask
 from core.stats.significance import ROUNDING, TOLERANCE, outcomes
 from core.views import text, theme
 from core.views.words.choice import axis
@@ -21,7 +20,6 @@ from core.views.words.choice import axis
 BARS = 200  # Maximum bars drawn: the two ends of the order; the table has every query
 _LABELLED = 40
 _QUESTION = 60
-Mask = npt.NDArray[np.bool_]
 _Part = tuple[str, str, Floats, Mask, str, str]
 """Kind, name in the legend, heights, which queries, colour, and pattern or symbol: never colour alone."""
 

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 import polars as pl
 
 from core.analysis.paired import LOSSES, TIES, UNDECIDED, WINS
 from core.analysis.workspace.scope import Quality
+from core.arrays import Ints
 from core.views import text, theme
 from core.views.compare.words import gap, p_value
 
-Places = npt.NDArray[np.int64]
 Looks = Mapping[str, tuple[str, str]]
 
 LABELLED = 12  # Maximum rows of a forest whose marks are labelled; above that, hovering identifies them
@@ -87,7 +86,7 @@ def _wrapped(label: str) -> str:
     return "<br>against ".join(text.escape(text.shorten(part, _LINE)) for part in parts)
 
 
-def _too_small(rows: pl.DataFrame, y: Places) -> theme.Spec:
+def _too_small(rows: pl.DataFrame, y: Ints) -> theme.Spec:
     """Return a light bar over the differences too small to detect with this many queries."""
     least = rows["detectable"].fill_null(0.0).to_numpy()
     bar = {"type": "bar", "orientation": "h", "x": 2 * least, "base": -least, "y": y, "width": 0.34}
@@ -95,7 +94,7 @@ def _too_small(rows: pl.DataFrame, y: Places) -> theme.Spec:
     return {**bar, "name": "too small to detect", "marker": marker, "hoverinfo": "skip"}
 
 
-def _zero(y: Places, half: float) -> theme.Spec:
+def _zero(y: Ints, half: float) -> theme.Spec:
     """Return the line of no difference in one piece per row, as a single line would cross the labels."""
     ends = np.column_stack([y - half, y + half, np.full(len(y), np.nan)]).ravel()
     x = np.where(np.isnan(ends), np.nan, 0.0)

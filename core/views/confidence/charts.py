@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.workspace.scores import Floats
+from core.arrays import Floats
 from core.views import text, theme
 from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, WeightGrid, letters
 from core.views.confidence.worth import USUAL

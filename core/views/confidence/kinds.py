@@ -13,9 +13,9 @@ from core.analysis.cache import cached
 from core.analysis.kinds import LENGTH, tagged
 from core.analysis.workspace.sure import sample
 from core.analysis.workspace.view import View
-from core.decide.axes import Floats
+from core.arrays import Floats, Mask
 from core.decide.held_out import best_row, held_out
-from core.decide.rules import Constraints, Mask
+from core.decide.rules import Constraints
 from core.stats.intervals import LEAST, SEED, Labels, quotient
 from core.stats.means import mean_interval
 from core.stats.significance import ALPHA, holm

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from core.analysis.paired import LEVEL
 from core.analysis.workspace.clusters import EACH, Groups
 from core.analysis.workspace.scope import Quality
-from core.analysis.workspace.scores import Evidence, Floats, at_cutoff, mean
+from core.analysis.workspace.scores import Evidence, at_cutoff, mean
+from core.arrays import Floats, Ints
 from core.decide.rules import Constraints, decide
 from core.decide.ties import Paired
 from core.metrics import Measure
@@ -168,7 +169,7 @@ def _twins(values: Floats) -> NDArray[np.intp]:
     )
 
 
-def _ranks(scores: Floats) -> NDArray[np.int64]:
+def _ranks(scores: Floats) -> Ints:
     known = ~np.isnan(scores)
     rounded = np.round(scores, 9)  # sums of the same weights in another order
     better = known.sum() - np.searchsorted(np.sort(rounded[known]), rounded, side="right")

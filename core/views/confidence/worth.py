@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.arrays import Floats
 from core.decide.axes import COST, LATENCY, Axis, floats, quality_axis
 from core.decide.joint import JointSample
 from core.decide.neighbours import neighbours
@@ -20,7 +21,7 @@ from core.extras import SEARCH_REQUIREMENTS, obstacle
 from core.pipeline.search.unmeasured import unmeasured
 from core.pipeline.sweep.fields import SearchLimits
 from core.records import is_group, stack_label
-from core.stats.intervals import SEED, Floats
+from core.stats.intervals import SEED
 from core.views import columns as cols
 from core.views.confidence.levels import Levels
 

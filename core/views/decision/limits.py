@@ -12,7 +12,8 @@ import polars as pl
 
 from core.analysis.workspace.figures.beside import measure_of, usual_limit
 from core.analysis.workspace.scope import Latency, Quality
-from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats, axes
+from core.arrays import Floats
+from core.decide.axes import COST, LATENCY, QUALITY, Axis, axes
 from core.number_format import MOST_DOLLARS, CostUnit, dollars_per_1k
 from core.tables import remembered
 from core.views.text import cost_unit

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from core.arrays import Floats
 from core.decide.axes import QUALITY, Axis
 from core.tables import remembered
 from core.views import text, theme
 
 COLOURS = ("cost", "reranker", "mode", "embedder", "dim", "index", "candidates", "params")
 SIZES = ("same", "candidates", "dim", "cost")
-Floats = npt.NDArray[np.float64]
 PLACED_AXIS, UNKNOWN_AXIS = "x", "x2"
 MARKS = "marks-"
 """Prefix of the meta of a trace of marks, by which the browser recognises the trace."""

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from core.arrays import Floats, Mask
 from core.decide.axes import LATENCY, Axis, floats
 from core.decide.rules import Constraints, Decision
 from core.views import text, theme
@@ -35,7 +35,6 @@ _WIDEST = 0.5
 _TICKS = (1, 2, 3, 5)
 
 
-Floats = NDArray[np.float64]
 _LETTER, _LINE, _ROOM = 6.3, 15.0, 3.0
 """Width of a letter, height of a line, and room around a label; pixels at 12 pixels a letter."""
 _NAME = 48
@@ -126,7 +125,7 @@ class Plot:
         self.taken.append(np.concatenate([centre - half, centre + half])[None, :])
         return int(free[0])
 
-    def _free(self, centres: Floats, half: Floats) -> NDArray[np.bool_]:
+    def _free(self, centres: Floats, half: Floats) -> Mask:
         """Return whether the box around each point is empty, half a width and half a height each way."""
         low, high = centres - half, centres + half
         inside = ((low >= 0) & (high <= (self.width, self.height))).all(axis=1)
@@ -138,7 +137,7 @@ class Plot:
         return np.asarray(inside & ~_over(there[:, near], *edges).any(axis=1))
 
 
-def _over(there: Floats, left: Floats, top: Floats, right: Floats, bottom: Floats) -> NDArray[np.bool_]:
+def _over(there: Floats, left: Floats, top: Floats, right: Floats, bottom: Floats) -> Mask:
     """Return whether occupied boxes [4, m] overlap boxes, each a number or a column [n, 1]."""
     return np.asarray((there[2] >= left) & (there[0] <= right) & (there[3] >= top) & (there[1] <= bottom))
 

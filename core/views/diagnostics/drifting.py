@@ -17,19 +17,10 @@ from core.analysis.cache import cached
 from core.analysis.families import Option, available
 from core.analysis.workspace.scores import at_cutoff, evidence
 from core.analysis.workspace.view import View
+from core.arrays import Floats, Rows
 from core.importers.samples import ASKED_AT
 from core.metrics import Measure
-from core.stats.drift import (
-    HOURS,
-    LEAST,
-    LEAST_SESSIONS,
-    Floats,
-    Rows,
-    clustered_mean,
-    drift,
-    sessions_of,
-    windows,
-)
+from core.stats.drift import HOURS, LEAST, LEAST_SESSIONS, clustered_mean, drift, sessions_of, windows
 from core.views import text, theme
 
 NAME = "drift"

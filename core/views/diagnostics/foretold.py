@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 import polars as pl
-from numpy.typing import NDArray
 
 from core.analysis.cache import cached
 from core.analysis.families import Option, available
 from core.analysis.perturbed import QUICK, Gathered, gather, rewritten
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
+from core.arrays import Floats, Mask
 from core.diagnostics.names.margins import by_question, questions, unit
-from core.diagnostics.noise import CLEAN, Floats
+from core.diagnostics.noise import CLEAN
 from core.errors import ClqError
 from core.pipeline.query.perturb import NAMES, perturbed
 from core.stats.correlation import RESAMPLES, correlate
@@ -126,9 +126,7 @@ def _row(of: tuple[str, str, str], moved: Floats, change: Floats) -> dict[str, A
     }  # fmt: skip
 
 
-def _changed(
-    view: View, way: Mapping[str, Any], query_ids: Sequence[str], named: Renamed
-) -> NDArray[np.bool_]:
+def _changed(view: View, way: Mapping[str, Any], query_ids: Sequence[str], named: Renamed) -> Mask:
     """Return which queries a perturbation changes; name perturbations need a name in the query."""
     texts = dict(view.snapshot.queries(view.scope.collection_id).select("query_id", "text").iter_rows())
     asked = [texts.get(name) or "" for name in query_ids]

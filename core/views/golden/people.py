@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from core.analysis.cache import cached
@@ -24,9 +23,10 @@ from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import at_cutoff, evidence
 from core.analysis.workspace.telling import graded_by_hand
 from core.analysis.workspace.view import View
+from core.arrays import Floats, Mask
 from core.golden.by_hand import QUESTIONS, SAMPLINGS
 from core.stats.corrected import FEW, Corrected, Scored, correct
-from core.stats.intervals import CLUSTERS, Floats, Labels
+from core.stats.intervals import CLUSTERS, Labels
 from core.stats.significance import holm
 from core.views import columns as cols
 from core.views import text
@@ -214,7 +214,7 @@ def families(view: View, reference: str) -> pl.DataFrame:
     return table.with_columns(p=pl.Series(adjusted)).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def _apart(rows: pl.DataFrame, own: NDArray[np.bool_]) -> dict[str, Any]:
+def _apart(rows: pl.DataFrame, own: Mask) -> dict[str, Any]:
     """Compare the errors on some passages with those on the others, by their questions."""
     error, unit = rows["error"].to_numpy().astype(np.float64), rows["unit"].to_numpy()
     n = int(own.sum())
@@ -225,7 +225,7 @@ def _apart(rows: pl.DataFrame, own: NDArray[np.bool_]) -> dict[str, Any]:
     return {**told, **_welch(error, own, unit)} if len(np.unique(unit)) >= CLUSTERS else {**told, **unknown}
 
 
-def _welch(error: Floats, own: NDArray[np.bool_], unit: Labels) -> dict[str, float]:
+def _welch(error: Floats, own: Mask, unit: Labels) -> dict[str, float]:
     """Return the difference of two means with Student's interval of the sums over units."""
     apart = error[own].mean() - error[~own].mean()
     inside, outside = (np.where(some, error - error[some].mean(), 0.0) / some.sum() for some in (own, ~own))

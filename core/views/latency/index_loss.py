@@ -19,9 +19,10 @@ from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import at_cutoff, evidence, furthest
 from core.analysis.workspace.telling import approximate
 from core.analysis.workspace.view import View
+from core.arrays import Floats
 from core.axes import stack_key
 from core.metrics import ratio_of_means
-from core.stats.intervals import Floats, Labels, Sample, weights
+from core.stats.intervals import Labels, Sample, weights
 from core.stats.means import student
 from core.views import columns as cols
 from core.views import text, theme

@@ -11,8 +11,9 @@ import polars as pl
 
 from core.analysis.workspace.query_sets import asked_in
 from core.analysis.workspace.scope import Scope
-from core.analysis.workspace.scores import Evidence, Floats, evidence
+from core.analysis.workspace.scores import Evidence, evidence
 from core.analysis.workspace.stacks import runs_in
+from core.arrays import Floats
 from core.metrics import Measure
 from core.stats.correlation import BestAlpha, Kind, best_alpha, correlate
 from core.store import Snapshot

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
 from core.answers import BY_PEOPLE, TOP_K, share
+from core.arrays import Floats, Ints, Mask
 from core.readers.curves import POINT
 from core.stats.corrected import FEW, Corrected, Errors, Scored, correct, rogan_gladen
 from core.stats.intervals import Labels
@@ -24,7 +24,6 @@ from core.stats.panel import JudgePanel, dawid_skene, majority
 from core.store import Snapshot
 from core.views.readers.generators import COMPUTED, label
 
-Floats = NDArray[np.float64]
 PANEL = "panel"
 STEP = 10  # Number of further grades assumed in the table of what to grade next
 _WORDS_A_MINUTE, _LETTERS_A_WORD, _DECIDING_S = 238, 6, 5.0
@@ -231,7 +230,7 @@ def _row(of: GradedAnswers, place: int, people: Floats, judged: Floats, least: f
     }
 
 
-def _good(scores: Floats, least: float) -> NDArray[np.bool_]:
+def _good(scores: Floats, least: float) -> Mask:
     return np.asarray(scores >= least)
 
 
@@ -329,7 +328,7 @@ def favours(table: pl.DataFrame) -> tuple[str, str, float, float, float] | None:
     )
 
 
-def _votes(of: GradedAnswers, scorer: str, least: float) -> NDArray[np.int64]:
+def _votes(of: GradedAnswers, scorer: str, least: float) -> Ints:
     some = np.stack([of.scores[one].ravel() for one in of.panel_of(scorer)], axis=1)
     return np.where(np.isnan(some), -1, _good(some, least)).astype(np.int64)
 

@@ -16,9 +16,10 @@ from core.analysis.workspace.telling import unanswerable
 from core.analysis.workspace.unanswerable import SOME_USE, classes
 from core.analysis.workspace.view import View
 from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
+from core.arrays import Floats
 from core.readers.refusals import refuses
 from core.stats import separation
-from core.stats.intervals import CLUSTERS, Alike, Floats, Labels
+from core.stats.intervals import CLUSTERS, Alike, Labels
 from core.stats.means import mean_interval
 from core.views import columns as cols
 from core.views import text

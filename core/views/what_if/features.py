@@ -9,7 +9,7 @@ import numpy as np
 
 from core.analysis.families import TAG, Known, Option, Signal, available
 from core.analysis.workspace.view import View
-from core.decide.routing import Floats
+from core.arrays import Floats
 from core.diagnostics.noise import CLEAN, kin
 from core.errors import ClqError
 from core.store import Snapshot

@@ -12,7 +12,7 @@ import polars as pl
 
 from core.analysis.moves.switching import Switch
 from core.analysis.workspace.view import View
-from core.decide.axes import Floats
+from core.arrays import Floats
 from core.decide.pareto import frontier_2d
 from core.number_format import interval, sample, score, signed, usd
 from core.views import theme

@@ -16,9 +16,10 @@ from core.analysis.workspace.comparable import machine
 from core.analysis.workspace.figures.costs import run_totals
 from core.analysis.workspace.figures.latencies import sample
 from core.analysis.workspace.query_sets import among
-from core.analysis.workspace.scores import Evidence, Grades, at_cutoff, evidence
+from core.analysis.workspace.scores import Evidence, at_cutoff, evidence
 from core.analysis.workspace.view import View
-from core.decide.routing import BY_CANDIDATE, Depths, Floats, replayed, replayed_ms, replayed_usage
+from core.arrays import Floats, Grades
+from core.decide.routing import BY_CANDIDATE, Depths, replayed, replayed_ms, replayed_usage
 from core.prices.cost import cost_per_1k
 from core.records import Basis
 from core.stats.intervals import Labels

@@ -12,22 +12,12 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 import polars as pl
-from numpy.typing import NDArray
 
 from core.analysis.families import Signal
 from core.analysis.workspace.scope import Quality
+from core.arrays import Floats, Mask
 from core.decide.learning import MIN_QUERIES, ByTag, ByThreshold, Rule, cross_validated, in_sample
-from core.decide.routing import (
-    Depths,
-    Floats,
-    RoutingOutcome,
-    always,
-    at_random,
-    estimates,
-    one_hot,
-    oracle,
-    outcome,
-)
+from core.decide.routing import Depths, RoutingOutcome, always, at_random, estimates, one_hot, oracle, outcome
 from core.decide.ties import JITTER_MS
 from core.number_format import PER_1K, CostUnit
 from core.records import Basis
@@ -192,7 +182,7 @@ def judged(routable: Routable, every: Ways, kinds: Sequence[str], bounds: Bounds
     return rows.join(gained, on="way", how="left", maintain_order="left")
 
 
-def gains(routable: Routable, routed: dict[str, RoutingOutcome], within: NDArray[np.bool_]) -> pl.DataFrame:
+def gains(routable: Routable, routed: dict[str, RoutingOutcome], within: Mask) -> pl.DataFrame:
     """Estimate each routed way's gain over chance at its own rate, and over the best single depth.
 
     Args:

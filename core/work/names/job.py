@@ -11,9 +11,9 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from core.arrays import Floats
 from core.diagnostics.names.bundles import (
     BASE,
     CONDITIONS,
@@ -302,7 +302,7 @@ def _of_run(
         Purpose.PASSAGE, (text for texts_of_bundle in every for text in texts_of_bundle.candidates)
     )
 
-    def margins_of(given: Sequence[BundleTexts], dim: int) -> NDArray[np.float64]:
+    def margins_of(given: Sequence[BundleTexts], dim: int) -> Floats:
         offered = np.array([candidates(texts_of_bundle.candidates)[:, :dim] for texts_of_bundle in given])
         return margins(queries([texts_of_bundle.query for texts_of_bundle in given])[:, :dim], offered)
 

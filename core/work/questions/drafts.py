@@ -9,8 +9,8 @@ from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from core.arrays import Ints
 from core.errors import InputError
 from core.pipeline.chunk import chunk
 from core.pipeline.chunk.methods import LANGUAGES as CUT_IN
@@ -122,9 +122,7 @@ def generator(*seeds: str) -> np.random.Generator:
     return np.random.default_rng(int(short_hash(*seeds), 16))
 
 
-def sampled(
-    items: Sequence[Quote], seed: str, topics: NDArray[np.int64] | None = None
-) -> Iterator[tuple[int, Quote]]:
+def sampled(items: Sequence[Quote], seed: str, topics: Ints | None = None) -> Iterator[tuple[int, Quote]]:
     """Yield all stretches with their positions, such that the first ones are as evenly spread as possible.
 
     Topics take turns, and sources within a topic, at random.

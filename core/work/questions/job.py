@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from core.analysis.spread import MEASURED, Spread
+from core.arrays import Ints
 from core.errors import InputError
 from core.pipeline.documents import documents_frame, read_documents
 from core.pipeline.documents.formats import Content
@@ -74,7 +74,7 @@ class QuestionsJob:
         return sum(1 for _ in headings(self.material, self.spec.seed)) if rule else len(self.material.items)
 
     @cached_property
-    def topics(self) -> NDArray[np.int64]:
+    def topics(self) -> Ints:
         """The topic of each stretch: clusters of vectors of static embeddings, int64 [stretches]."""
         return clustered([item.text for item in self.material.items])
 
@@ -91,7 +91,7 @@ class QuestionsJob:
         }
 
 
-def clustered(texts: Sequence[str]) -> NDArray[np.int64]:
+def clustered(texts: Sequence[str]) -> Ints:
     """Return the topic of each text: clusters of vectors of static embeddings, int64 [texts]."""
     from sklearn.cluster import KMeans  # noqa: PLC0415 - a second to load, which no plan by rules needs
 

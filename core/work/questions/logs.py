@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from core.arrays import Floats, Ints
 from core.bidi import strip_bidi_controls
 from core.errors import InputError
 from core.importers import Limits
@@ -26,7 +26,6 @@ from core.work.questions.masking import mask
 from core.work.questions.rules import near_copies
 from core.work.questions.spec import LogSource
 
-Floats = NDArray[np.float64]
 HEAD, TAIL = "head", "tail"
 _HEAD_SHARE = 0.5  # Of the traffic (ours)
 _LONG = 5  # Number of terms from which on a question is long (ours)
@@ -116,7 +115,7 @@ def _stored(source: LogSource, shelf: Shelf | None) -> Iterator[tuple[str, int]]
 
 
 def strata(
-    asked: LoggedQuestions, count: int, analyzer: Analyzer, seed: str, topics: NDArray[np.int64] | None = None
+    asked: LoggedQuestions, count: int, analyzer: Analyzer, seed: str, topics: Ints | None = None
 ) -> list[Draft]:
     """Draw questions of head and tail, short and long, in equal parts as far as there are enough.
 
@@ -138,7 +137,7 @@ def strata(
     return [drafts[place] for place, _ in zip(turns, range(count), strict=False)]
 
 
-def _by_topic(places: NDArray[np.int64], topics: NDArray[np.int64], chance: Floats) -> NDArray[np.int64]:
+def _by_topic(places: Ints, topics: Ints, chance: Floats) -> Ints:
     """Order positions such that topics take turns, at random within each."""
     rows = pl.DataFrame({"place": places, "topic": topics[places], "chance": chance[places]}).sort("chance")
     rows = rows.with_columns(turn=pl.int_range(pl.len()).over("topic"))

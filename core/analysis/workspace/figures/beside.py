@@ -20,7 +20,8 @@ from core.analysis.workspace.figures.robust import endured
 from core.analysis.workspace.filters import no_leaks, per_query
 from core.analysis.workspace.query_sets import among, scores_by_query
 from core.analysis.workspace.scope import Quality, Scope
-from core.analysis.workspace.scores import Floats, at_cutoff, evidence, mean, places
+from core.analysis.workspace.scores import at_cutoff, evidence, mean, places
+from core.arrays import Floats
 from core.decide.axes import ANSWERING, BESIDE, HARM, LEAK, REFUSING, ROBUST, Axis
 from core.decide.rules import Constraints
 from core.errors import cut

@@ -6,19 +6,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from core.analysis.workspace.answers import graded, means
 from core.analysis.workspace.clusters import EACH, Groups
 from core.analysis.workspace.people import corrected_means
 from core.analysis.workspace.scope import Quality, Scope
-from core.analysis.workspace.scores import Floats, mean, places
+from core.analysis.workspace.scores import mean, places
+from core.arrays import Floats, Mask
 from core.metrics.rates import ANSWER, CORRECTED
 from core.stats.means import mean_interval
 from core.store import Snapshot
 
-Mask = npt.NDArray[np.bool_]
 _ROUNDED = 1e-4  # Tolerance for a mean given with few digits
 
 

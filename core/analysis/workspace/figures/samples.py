@@ -11,7 +11,7 @@ from core.analysis.workspace.figures.latencies import sample
 from core.analysis.workspace.figures.reported import QueryScores
 from core.analysis.workspace.query_sets import scores_by_query
 from core.analysis.workspace.scope import Latency, Quality, Scope
-from core.analysis.workspace.scores import Floats
+from core.arrays import Floats
 from core.decide.axes import BESIDE, MOVING, floats
 from core.decide.joint import JointSample
 from core.decide.ties import bands
