@@ -44,13 +44,13 @@ def measured(
     kind: str, vectors: np.ndarray, queries: np.ndarray, folder: Path, server: int | None
 ) -> dict[str, Any]:
     from core.pipeline.environment import threads
-    from core.pipeline.index import Place, expected_bytes, make_index
+    from core.pipeline.index import DatabasePlace, expected_bytes, make_index
     from core.pipeline.sweep.scale import build_seconds
 
     name, options = kind.partition(" ")[0], OPTIONS.get(kind, {})
     begin, cpu = perf_counter(), processor_s(server)
     with threads(1):
-        place = Place(folder / kind.replace(" ", "-"), "scale")
+        place = DatabasePlace(folder / kind.replace(" ", "-"), "scale")
         index = make_index(name, vectors, "cosine", options, place=place)
     wall, used = perf_counter() - begin, processor_s(server) - cpu
     times = []

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Floats
-from core.stats.corrected import Corrected, Scored, by_question, correct
+from core.stats.corrected import Corrected, ScoredLabels, by_question, correct
 from core.stats.means import mean_interval
 
 GRADED, RIGHT, GOOD = (40, 100, 400), (0.6, 0.75, 0.95), (0.25, 0.55, 0.85)
@@ -63,7 +63,7 @@ def _some(random: np.random.Generator, values: Floats, graded: int) -> Floats:
 def _share(random: np.random.Generator, case: Case) -> tuple[Corrected, float]:
     truth = (random.random(QUESTIONS) < case.good).astype(np.float64)
     judged = _judge(random, truth, case.right, FAVOUR)
-    return correct(Scored(_some(random, truth, case.graded), judged)), case.good
+    return correct(ScoredLabels(_some(random, truth, case.graded), judged)), case.good
 
 
 def _levels(random: np.random.Generator, case: Case) -> tuple[Corrected, float]:
@@ -71,16 +71,16 @@ def _levels(random: np.random.Generator, case: Case) -> tuple[Corrected, float]:
     truth = random.binomial(4, case.good, QUESTIONS) / 4
     guess = random.integers(0, 6, QUESTIONS) / 5
     judged = np.where(random.random(QUESTIONS) < case.right, truth, guess)
-    return correct(Scored(_some(random, truth, case.graded), judged)), case.good
+    return correct(ScoredLabels(_some(random, truth, case.graded), judged)), case.good
 
 
-def _two(random: np.random.Generator, case: Case, likes_better: float) -> tuple[Scored, Scored]:
+def _two(random: np.random.Generator, case: Case, likes_better: float) -> tuple[ScoredLabels, ScoredLabels]:
     """Answer by two stacks whose answers go together, of which the judge likes the one and not the other."""
     hard = random.random(QUESTIONS)
     own = np.where(random.random(QUESTIONS) < 0.7, hard, random.random(QUESTIONS))
     both = (hard < case.good).astype(np.float64), (own < case.good - GAP).astype(np.float64)
     one, other = (
-        Scored(_some(random, truth, case.graded), _judge(random, truth, case.right, favour))
+        ScoredLabels(_some(random, truth, case.graded), _judge(random, truth, case.right, favour))
         for truth, favour in zip(both, (likes_better, -likes_better), strict=True)
     )
     return one, other

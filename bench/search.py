@@ -37,7 +37,7 @@ from core.metrics import Measure
 from core.paths import ROOT
 from core.pipeline.evaluate.budget import Budget, Receipts
 from core.pipeline.evaluate.build import Artifacts, Builder, Models
-from core.pipeline.search.asking import Course, Grades
+from core.pipeline.search.asking import AskedGrades, Course
 from core.pipeline.search.propose import Space, StackTrial, propose
 from core.pipeline.search.race import Race, search
 from core.pipeline.sweep import parse
@@ -126,7 +126,7 @@ def _ask_grid(task: Task, path: Path) -> None:
         models = Models(job.models, shared=None, own=None, meter=budget)
         corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
         builder = Builder(Artifacts(folder / "artifacts"), models, corpora)
-        grades = Grades(job, Measure.parse(task.measure))
+        grades = AskedGrades(job, Measure.parse(task.measure))
         order = np.arange(job.queries.height)
         course = Course(job, order, grades, builder=builder, models=models, price=lambda _: 0.0)
         parts: list[tuple[Floats, ...]] = []

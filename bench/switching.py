@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 
 from core.arrays import Floats
-from core.decide.switching import Item, Move, Terms, gains, stay_or_switch
+from core.decide.switching import Move, SwitchItem, Terms, gains, stay_or_switch
 
 WORLDS = {1: 40_000, 24: 10_000}
 """Simulated worlds by the number of candidates."""
 DELTA, QUERIES, LIFTED = 0.01, (64, 150), 2_000
 MDD = 2.8  # Standard errors of a difference that a test at 2.5 % on one side finds in 80 %
-_ONCE = (Item("embed again", 100.0, ""),)
+_ONCE = (SwitchItem("embed again", 100.0, ""),)
 
 
 def _even(rng: np.random.Generator, candidates: int, queries: int) -> Floats:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Spec = Mapping[str, Any]
-Step = Literal["none", "rebuild", "embed"]
+AxisSpec = Mapping[str, Any]
+AxisStep = Literal["none", "rebuild", "embed"]
 """What a change of a running stack needs, the least first: only a new setting, a new index over the
 existing vectors or texts, or a new embedding of all passages."""
 TOGETHER = ("embedder", "dim")
@@ -37,7 +37,7 @@ QUERY_STAGES: Mapping[str, str] = {
 which their time and usage are recorded."""
 
 
-def settings(table: Spec, *shown: str) -> str:
+def settings(table: AxisSpec, *shown: str) -> str:
     """Write a method with all or some of its settings: ``rrf 1 : 1.3 constant 10``."""
     keys = [key for key in table if key != "method" and (not shown or key in shown)]
     return " ".join([str(table["method"]), *(_setting(key, table[key]) for key in sorted(keys, key=_behind))])
@@ -53,13 +53,13 @@ def _setting(key: str, value: object) -> str:
     return f"{key} {value}"
 
 
-def params_words(spec: Spec) -> str:
+def params_words(spec: AxisSpec) -> str:
     """Write the parameters of a custom pipeline: ``alpha 0.3, ef 64``, or "" if it has none."""
     params = spec.get("params") if spec.get("mode") == "own" else None
     return ", ".join(f"{key} {value}" for key, value in (params or {}).items())
 
 
-def _chunker(chunker: Spec) -> str:
+def _chunker(chunker: AxisSpec) -> str:
     return settings(chunker, "size", "overlap") + " late" * (chunker.get("late") == "yes")
 
 
@@ -72,7 +72,7 @@ def _perturb(told: object) -> str:
     return " ".join(f"{way} {level}" for way, level in ways if way != "language")
 
 
-def _fusion(fusion: Spec) -> str:
+def _fusion(fusion: AxisSpec) -> str:
     named = {key: value for key, value in fusion.items() if _USUAL_FUSION.get(key) != value}
     return settings({"method": fusion["method"], **named}) if named and fusion.get("method") else ""
 
@@ -112,13 +112,13 @@ class Key:
     label: Callable[[Any], str] = lambda _: ""
     names_method: bool = False
     planned: bool = True
-    read: Callable[[Spec], bool] = lambda _: True
+    read: Callable[[AxisSpec], bool] = lambda _: True
     drops: bool = False
     replay: str = ""
-    step: Step = "none"
+    step: AxisStep = "none"
 
 
-def _depth_read(spec: Spec) -> bool:
+def _depth_read(spec: AxisSpec) -> bool:
     """Return whether K changes a ranking: something reranks, cuts or answers, or unknown code may read it."""
     plain = spec.get("reranker") == "none" and spec.get("mode") != "own" and spec.keys() <= KEYS.keys()
     return not plain or drops(spec) or bool(spec.get("generator"))
@@ -170,22 +170,22 @@ KEYS: Mapping[str, Key] = {
 """Every key by name, in the order of a stack's name; stacks of others may set more keys."""
 
 
-def drops(spec: Spec) -> bool:
+def drops(spec: AxisSpec) -> bool:
     """Return whether a stack drops some of its first K passages."""
     return any(key.drops and spec.get(name) for name, key in KEYS.items())
 
 
-def as_read(spec: Spec) -> dict[str, Any]:
+def as_read(spec: AxisSpec) -> dict[str, Any]:
     """Return a specification without keys that nothing in it reads, so that equivalent stacks are equal."""
     return {name: value for name, value in spec.items() if name not in KEYS or KEYS[name].read(spec)}
 
 
-def stack_key(spec: Spec) -> str:
+def stack_key(spec: AxisSpec) -> str:
     """Return a text that is equal for equivalent stacks: the keys of their specification that are read."""
     return json.dumps(as_read(spec), sort_keys=True, ensure_ascii=False)
 
 
-def completed(label: str, spec: Spec) -> str:
+def completed(label: str, spec: AxisSpec) -> str:
     """Return a stored label with each setting in it that departs from the default.
 
     A label such as ``BM25 ⊕ MiniLM · rrf 1 : 1.3`` may leave out the constant of its fusion.
@@ -196,14 +196,14 @@ def completed(label: str, spec: Spec) -> str:
     return " · ".join([head, *said])
 
 
-def also_called(label: str, spec: Spec) -> set[str]:
+def also_called(label: str, spec: AxisSpec) -> set[str]:
     """Return the names that a stack with a stored label has in any workspace or older release."""
     whole = {label, completed(label, spec)}
     whole |= {re.sub(SAID_K, "", name) for name in whole}
     return whole | {re.sub(SAID_REST, r"\1", name) for name in whole}
 
 
-def is_called(name: str | None, label: str, spec: Spec) -> bool:
+def is_called(name: str | None, label: str, spec: AxisSpec) -> bool:
     """Return whether a name is that of a stack, or of its custom pipeline."""
     return name is not None and (name in also_called(label, spec) or name == spec.get("name"))
 
@@ -222,7 +222,7 @@ def as_offered(name: Any, offered: Collection[object]) -> Any:  # noqa: ANN401 -
     return next((one for one in shorter if one in offered), longer[0] if len(longer) == 1 else name)
 
 
-def qualities(spec: Spec) -> list[str]:
+def qualities(spec: AxisSpec) -> list[str]:
     """List how a stack departs from the defaults, besides its models and depth."""
     words = [key.label(spec[name]) for name, key in KEYS.items() if spec.get(name)]
     if spec.get("mode") == "own":

@@ -10,8 +10,8 @@ from typing import Any
 
 from core.errors import InputError, UnknownNameError
 
-Value = float | int | str
-Options = dict[str, Value]
+ParamValue = float | int | str
+ParamOptions = dict[str, ParamValue]
 _FREE = re.compile(r"[^\s(),=]([^(),=]*[^\s(),=])?")
 """A word without restrictions; one that cannot be read back within a measure is written differently."""
 
@@ -21,7 +21,7 @@ class Param:
     """One parameter of a measure or an engine, declared as data."""
 
     name: str  # as written in a measure or a specification, for example "alpha"
-    default: Value  # its default; the type of the default is the type of the parameter
+    default: ParamValue  # its default; the type of the default is the type of the parameter
     text: str  # its effect, in one line
     low: float = -math.inf  # smallest number allowed (inclusive)
     high: float = math.inf  # largest number allowed (inclusive)
@@ -42,7 +42,7 @@ class Param:
             return "any word"
         return " | ".join(self.choices) if self.choices else f"{show(self.low)} to {show(self.high)}"
 
-    def read(self, value: Value, where: str = "") -> Value:
+    def read(self, value: ParamValue, where: str = "") -> ParamValue:
         """Check a value, given as text or already typed, and convert it to the declared type.
 
         Raises:
@@ -68,7 +68,7 @@ class Param:
         return int(number) if whole else number
 
 
-def show(value: Value) -> str:
+def show(value: ParamValue) -> str:
     """Write a parameter's value as briefly as it can be read back: 1.0 as "1", 0.25 as "0.25"."""
     if isinstance(value, float) and math.isinf(value):
         return "∞" if value > 0 else "−∞"
@@ -77,7 +77,7 @@ def show(value: Value) -> str:
     return str(value)
 
 
-def read_options(declared: Sequence[Param], given: Mapping[str, Any] | None, *, where: str) -> Options:
+def read_options(declared: Sequence[Param], given: Mapping[str, Any] | None, *, where: str) -> ParamOptions:
     """Check options and add the defaults of those that are not given.
 
     Args:
@@ -92,7 +92,7 @@ def read_options(declared: Sequence[Param], given: Mapping[str, Any] | None, *, 
         InputError: If a value is not of the declared type or not in the declared range.
     """
     known = {param.name: param for param in declared}
-    options: Options = {}
+    options: ParamOptions = {}
     for name, value in (given or {}).items():
         if name not in known:
             raise UnknownNameError("option", str(name), known, where=where)

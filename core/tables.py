@@ -45,6 +45,7 @@ class Pieces:
         return pl.concat(self.frames)
 
 
+Row = Mapping[str, Any]  # A row by column
 Frame = pl.DataFrame | pl.LazyFrame | Pieces
 
 

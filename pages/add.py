@@ -3,7 +3,7 @@ import streamlit as st
 from core.importers import FORMATS, Offered, Options
 from core.importers.formats.table.rowed import OpenRowError
 from core.importers.read.number_format import OpenNumbersError
-from core.pipeline.own.config import Match
+from core.pipeline.own.config import MatchBy
 from core.ui import access, cache, show
 from core.ui.add import files, large, target
 from core.ui.pages import pick_section
@@ -77,9 +77,9 @@ def _read(
     key: str,
     _items: list[Offered],
     _chosen: Options,
-    _strips: imports.Apart,
+    _strips: imports.SplitFiles,
     _ws: str | None,
-    _by: Match,
+    _by: MatchBy,
 ) -> ImportPlan:
     del key
     return imports.plan(_items, _chosen, cache.snapshot(None), workspace=_ws, apart=_strips, by=_by)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.calibration import SEED, Row
 from core.arrays import Floats
-from core.stats.corrected import Corrected, Scored, correct
+from core.stats.corrected import Corrected, ScoredLabels, correct
 
 TRIALS = 2000
 GOOD, WRONG = 0.55, 0.2  # Share of good answers, and of those on which the judge errs
@@ -18,7 +18,7 @@ QUESTIONS, GRADED, K = 1000, 30, 4
 RIGHT = 0.8  # Chance that the judge of passages grades one as people do
 
 
-def documents(random: np.random.Generator, count: int, per: int, graded: int, *, whole: bool) -> Scored:
+def documents(random: np.random.Generator, count: int, per: int, graded: int, *, whole: bool) -> ScoredLabels:
     """Draw answers to `per` questions of each of `count` documents, of which people grade some.
 
     Args:
@@ -31,7 +31,7 @@ def documents(random: np.random.Generator, count: int, per: int, graded: int, *,
     judged = np.where(random.random(len(labels)) < wrong, 1 - truth, truth)
     of = labels if whole else np.arange(len(labels))
     kept = np.isin(of, random.permutation(of.max() + 1)[:graded])
-    return Scored(np.where(kept, truth, np.nan), judged, labels)
+    return ScoredLabels(np.where(kept, truth, np.nan), judged, labels)
 
 
 def _of_document(random: np.random.Generator, share: float, count: int) -> Floats:
@@ -39,12 +39,12 @@ def _of_document(random: np.random.Generator, share: float, count: int) -> Float
     return random.beta(share * size, (1 - share) * size, count)
 
 
-def rankings(random: np.random.Generator) -> Scored:
+def rankings(random: np.random.Generator) -> ScoredLabels:
     """Draw P@4 of a stack by people and by a judge, on `QUESTIONS` of which people grade `GRADED` whole."""
     good = random.beta(2.2, 1.8, QUESTIONS)[:, None] > random.random((QUESTIONS, K))
     judged = np.where(random.random(good.shape) < RIGHT, good, ~good).mean(axis=1)
     kept = random.permutation(QUESTIONS) < GRADED
-    return Scored(np.where(kept, good.mean(axis=1), np.nan), judged)
+    return ScoredLabels(np.where(kept, good.mean(axis=1), np.nan), judged)
 
 
 def held(some: list[Corrected], truth: float, level: float = 100) -> float:

@@ -16,7 +16,7 @@ from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.errors import InputError, UnknownNameError
 from core.exporters.mlflow import Tracked
-from core.golden.pool import Kind, RankedSource
+from core.golden.pool import RankedSource, SearchKind
 from core.metrics import Measure
 from core.prices import PriceBook
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack, part_id
@@ -200,7 +200,7 @@ class StoreShelf:
         for row in chosen.sort("run_id").iter_rows(named=True):
             rows = self._snapshot.rankings([row["run_id"]], stage="final").filter(pl.col("rank") <= depth)
             mode = json.loads(row["spec"]).get("mode")
-            kind: Kind = mode if mode in ("dense", "sparse") else "hybrid"
+            kind: SearchKind = mode if mode in ("dense", "sparse") else "hybrid"
             rankings.append(RankedSource(row["label"], kind, rows.select("query_id", "passage_id", "rank")))
         return rankings
 

@@ -20,7 +20,8 @@ from core.arrays import Floats
 from core.decide.beliefs import Beliefs, beliefs
 from core.decide.rules import Constraints, Decision, Rule
 from core.decide.selection import assess
-from core.golden.value import Scoring, StackContest, Worth, contest, overlaid, worth
+from core.golden.value import StackContest, Worth, contest, overlaid, worth
+from core.stats.judge_noise import Scoring
 from core.store import Snapshot
 from core.tables import schema
 

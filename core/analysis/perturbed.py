@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,8 +24,8 @@ from core.metrics import Measure
 from core.stats.intervals import Labels
 from core.stats.means import mean_interval
 from core.store import Snapshot
+from core.tables import Row
 
-Row = Mapping[str, Any]
 TYPED = ~pl.col("perturb").str.contains("names ", literal=True)
 """Perturbations that people type; other names are masked by a program."""
 QUICK = ("wordllama",)  # Embedders fast enough for a page to call while drawing

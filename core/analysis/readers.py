@@ -39,7 +39,7 @@ SENT = {
     "adversarial": "k adversarial after the gold",
 }
 """Passages that each mode sends to the reader."""
-Need = Literal["any", "all"]
+AnyAll = Literal["any", "all"]
 JUDGES, PEOPLE = "judges", "people"
 """Whose scores count: the mean of all judges (or what is computed), or the mean of people's grades."""
 _BY_HAND = pl.col("source").eq_missing(pl.lit(BY_PEOPLE))
@@ -192,7 +192,7 @@ def depth_table(table: pl.DataFrame, rules: Rules) -> pl.DataFrame:
 
 
 def slice_table(
-    snapshot: Snapshot, scope: Scope, answered: Answered, *, scorer: str, run_id: str, need: Need = "any"
+    snapshot: Snapshot, scope: Scope, answered: Answered, *, scorer: str, run_id: str, need: AnyAll = "any"
 ) -> pl.DataFrame:
     """Score a stack's answers separately with and without gold passages in Top(k) (RAGGED §6).
 
@@ -235,7 +235,7 @@ def _part(
 
 
 def _parts(
-    snapshot: Snapshot, scope: Scope, scores: pl.DataFrame, ks: Sequence[int], need: Need
+    snapshot: Snapshot, scope: Scope, scores: pl.DataFrame, ks: Sequence[int], need: AnyAll
 ) -> Sequence[tuple[str, pl.DataFrame]]:
     """Return the answers of either part; none if the gold passages are unknown."""
     if scope.golden_set_id is None or not ks:

@@ -5,7 +5,7 @@ For one pair also queries that flip, tags, rankings, and the sources of the diff
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ from core.stats.latency import inflation, quantile_gap
 from core.stats.means import mean_interval
 from core.stats.significance import ROUNDING, Setup
 from core.store import Snapshot
-from core.tables import schema
+from core.tables import Row, schema
 
 SAME = "the same"
 SIDES = schema(
@@ -41,7 +41,6 @@ SIDES = schema(
 )
 """Columns of `sides`."""
 AVERAGES = "no interval: averages only"
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

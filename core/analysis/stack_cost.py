@@ -45,7 +45,7 @@ HOURS = 730
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class StackAmount:
     """An input and its source: measured, imported, modelled, or read from the specification."""
 
     value: float | str
@@ -53,12 +53,12 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class CostStart:
     """A stack that the calculator starts from."""
 
     name: str  # the stack's name
     # the inputs it provides, by field of `CostInputs`; unrecorded ones are absent
-    amounts: Mapping[str, Amount]
+    amounts: Mapping[str, StackAmount]
     left_out: tuple[str, ...]  # recorded usage that the calculator has no input for, in words
     assumed: bool  # whether it has a reranker but no record of its input: K x tokens is then a guess
 
@@ -82,7 +82,7 @@ def models(books: Iterable[PriceBook]) -> dict[str, tuple[str, ...]]:
     return {kind: tuple(sorted(names)) for kind, names in kinds.items()}
 
 
-def filled(start: Start | None, given: Mapping[str, Any], usual: CostInputs = USUAL) -> CostInputs:
+def filled(start: CostStart | None, given: Mapping[str, Any], usual: CostInputs = USUAL) -> CostInputs:
     """Return the given inputs, otherwise the stack's, otherwise the defaults; models "none" are left out."""
     values: dict[str, Any] = {}
     if start:
@@ -91,7 +91,7 @@ def filled(start: Start | None, given: Mapping[str, Any], usual: CostInputs = US
     return replace(usual, **values | {name: None for name in MODELS if values.get(name) == NONE})
 
 
-def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:
+def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> CostStart:
     """Derive the calculator's inputs from a stack's records.
 
     Args:
@@ -109,7 +109,7 @@ def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:
     amounts |= {"partitions": parts} if (parts := _partitions(snapshot, str(stack["run_id"]))) else {}
     depth = stack["candidates"]
     if isinstance(depth, int):
-        amounts["candidates"] = Amount(depth, _SPECIFIED)
+        amounts["candidates"] = StackAmount(depth, _SPECIFIED)
         tokens = _total(used.filter(_at("rerank", "input_tokens")), 1 / depth)
         amounts |= {"tokens_per_candidate": tokens} if tokens else {}
     local = pl.col("item").eq(MACHINE) & pl.col("unit").eq("cpu_ms")
@@ -120,42 +120,42 @@ def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:
     rest = used.filter(~known).sort("stage", "item", "unit").select("stage", "unit", "item")
     left_out = tuple(f"{stage}: {unit} of {item}" for stage, unit, item in rest.iter_rows())
     assumed = amounts["reranker"].value != NONE and used.filter(pl.col("stage") == "rerank").is_empty()
-    return Start(str(stack["name"]), amounts, left_out, assumed)
+    return CostStart(str(stack["name"]), amounts, left_out, assumed)
 
 
-def _partitions(snapshot: Snapshot, run_id: str) -> Amount | None:
+def _partitions(snapshot: Snapshot, run_id: str) -> StackAmount | None:
     """Return the number of indexes by tenant or the like that a stack asks; None if it has one index."""
     told = snapshot.runs().filter(pl.col("run_id") == run_id)["manifest"].to_list()
     indexes = (json.loads(told[0]).get("indexes") or {}).values() if told else ()
     counts = [about["partitions"] for about in indexes if about.get("partitions")]
-    return Amount(max(counts), str(Basis.MEASURED)) if counts else None
+    return StackAmount(max(counts), str(Basis.MEASURED)) if counts else None
 
 
 def _at(stage: str, *units: str) -> pl.Expr:
     return pl.col("stage").eq(stage) & pl.col("unit").is_in(units)
 
 
-def _model(used: pl.DataFrame, stage: str, specified: object) -> Amount:
+def _model(used: pl.DataFrame, stage: str, specified: object) -> StackAmount:
     """Return who bills a stage; nobody bills a stage that used only the machine."""
     here = used.filter(pl.col("stage") == stage)
     billed = here.filter(pl.col("unit") != "cpu_ms").sort("item")
     if not billed.is_empty():
-        return Amount(billed["item"][0], billed["basis"][0])
+        return StackAmount(billed["item"][0], billed["basis"][0])
     if not here.is_empty():
-        return Amount(NONE, _LOCAL)
-    return Amount(NONE if specified is None else str(specified), _SPECIFIED)
+        return StackAmount(NONE, _LOCAL)
+    return StackAmount(NONE if specified is None else str(specified), _SPECIFIED)
 
 
-def _total(part: pl.DataFrame, scale: float = 1.0) -> Amount | None:
+def _total(part: pl.DataFrame, scale: float = 1.0) -> StackAmount | None:
     if part.is_empty():
         return None
     # an input field shows six digits; keeping more would make its value differ from its text
     value = float(f"{scale * float(part['amount'].sum()):.6g}")
     basis = part["basis"].unique().to_list()
-    return Amount(value, basis[0] if len(basis) == 1 else str(Basis.MODELLED))
+    return StackAmount(value, basis[0] if len(basis) == 1 else str(Basis.MODELLED))
 
 
-def basis_by_stage(start: Start | None, asked: Mapping[str, float | str]) -> dict[str, str]:
+def basis_by_stage(start: CostStart | None, asked: Mapping[str, float | str]) -> dict[str, str]:
     """Return the basis of the amounts in the bill's stages.
 
     Returns:

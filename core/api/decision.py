@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from core.api.pages import Choices, Page, page_of
+from core.api.pages import GivenChoices, Page, page_of
 from core.api.shown import Shown
 from core.api.typed import typed
 from core.tables import schema
@@ -148,7 +148,7 @@ class Decision(Shown):
         return decision_data(self.view, self.verdict)
 
     @typed
-    def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
+    def page(self, name: str, section: str | None = None, choices: GivenChoices | None = None) -> Page:
         """Return another page's content for the same question.
 
         Args:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from core.analysis.workspace.query_sets import LeastJudged
     from core.analysis.workspace.scope import LatencyScope, Per, Percentile
-    from core.axes import Step
+    from core.axes import AxisStep
     from core.decide.rules import Rule
     from core.importers.read.number_format import Reading
     from core.importers.read.ordering import OwnIds, TieOrder
-    from core.pipeline.own.config import Match
+    from core.pipeline.own.config import MatchBy
     from core.records import JsonMap, Origin
     from core.stats.latency import Generation
 
 
-class Asked(TypedDict, total=False):
+class AskedOptions(TypedDict, total=False):
     """The less common choices of a decision; command options of the same names describe them."""
 
     on: Percentile
@@ -33,7 +33,7 @@ class Asked(TypedDict, total=False):
     min_answer_rate: float | None
     max_leak: float | None
     max_switching_usd: float | None
-    max_step: Step | None
+    max_step: AxisStep | None
     prices: str
     price: list[str] | None
     origin: list[Origin] | None
@@ -52,8 +52,8 @@ class Asked(TypedDict, total=False):
     generation: Generation | None
 
 
-class Understood(Asked, total=False):
-    """`Asked`, and limits under their names in release 0.2."""
+class Understood(AskedOptions, total=False):
+    """`AskedOptions`, and limits under their names in release 0.2."""
 
     floor: float | None
     harm: float | None
@@ -88,7 +88,7 @@ class MoreMeasuring(TypedDict, total=False):
     body: JsonMap | None
     response: Mapping[str, str]
     key_env: str
-    match: Match
+    match: MatchBy
     version_cmd: str
     timeout_s: float | None
     usd_per_hour: float | None

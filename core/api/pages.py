@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from core.analysis.workspace.view import Place
     from core.report.page import Said
 
-Choices = Mapping[str, object]
+GivenChoices = Mapping[str, object]
 """Answers to a section's choices, by their URL key: one each, or a list of several."""
 _ENDINGS = {".html": "html", ".md": "md", ".json": "json"}
 
@@ -102,7 +102,7 @@ class Page(Shown):
         return made_of(self.said.place)
 
 
-def page_of(place: Place, name: str, section: str | None, choices: Choices | None) -> Page:
+def page_of(place: Place, name: str, section: str | None, choices: GivenChoices | None) -> Page:
     """Return a page's content for a workspace.
 
     Raises:

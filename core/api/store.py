@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from core.api.decision import Decision, Gate
 from core.api.options import Importing, Measuring, Understood
-from core.api.pages import Choices, Page, reads_results
+from core.api.pages import GivenChoices, Page, reads_results
 from core.api.results import Added, Measured
 from core.api.shown import Shown
 from core.api.typed import typed
@@ -26,10 +26,10 @@ from core.views.text import count
 if TYPE_CHECKING:
     import polars as pl
 
-    from core.importers import Row
-    from core.pipeline.own.config import Match
+    from core.importers import RowMeaning
+    from core.pipeline.own.config import MatchBy
     from core.prices import PriceBook
-    from core.work.imports.background import Choice
+    from core.work.imports.background import IfStored
     from core.work.imports.matching import Unmatched
 
 PathLike = str | os.PathLike[str]
@@ -115,10 +115,10 @@ class Results(Shown):
         golden_set: str | None = None,
         grades: str | None = None,
         columns: Mapping[str, str | Sequence[str]] | None = None,
-        row: Row | None = None,
-        if_changed: Choice | None = None,
+        row: RowMeaning | None = None,
+        if_changed: IfStored | None = None,
         unmatched: Unmatched = "refuse",
-        match: Match = "ids",
+        match: MatchBy = "ids",
         **more: Unpack[Importing],
     ) -> Added:
         """Add results, in one transaction: all of them or nothing.
@@ -207,7 +207,7 @@ class Results(Shown):
         return self.workspace().compare(first, second, measure=measure, **choices)
 
     @typed
-    def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
+    def page(self, name: str, section: str | None = None, choices: GivenChoices | None = None) -> Page:
         """Return a page's content for the only workspace, or for the store; see `Workspace.page`."""
         space = self.workspace() if reads_results(name) else Workspace(self.store, "")
         return space.page(name, section, choices)

@@ -14,7 +14,7 @@ import polars as pl
 from core.api.asked import asked
 from core.api.decision import Decision, Gate
 from core.api.options import MoreMeasuring, Moving, Understood
-from core.api.pages import Choices, Page
+from core.api.pages import GivenChoices, Page
 from core.api.shown import Shown
 from core.api.typed import typed
 from core.decide.axes import FORMER
@@ -149,7 +149,7 @@ class Workspace(Shown):
         return page_of(view, "compare", None, pair(view, first, second))
 
     @typed
-    def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
+    def page(self, name: str, section: str | None = None, choices: GivenChoices | None = None) -> Page:
         """Return a page's content for this workspace, without limits; `Decision.page` applies them.
 
         Args:

@@ -19,7 +19,7 @@ from core.prices import DEFAULT_BOOK, PriceBook
 from core.prices.calculator import INDEX_KINDS, NO_INDEX, USUAL, CostInputs
 
 if TYPE_CHECKING:
-    from core.analysis.stack_cost import Start
+    from core.analysis.stack_cost import CostStart
     from core.views.cost.sections import Priced
 
 Paper = Literal["rerank", "generator"]  # Tables of the CLQ paper (§3.2.1)
@@ -80,7 +80,7 @@ def _known(given: Mapping[str, object], offered: Mapping[str, tuple[str, ...]]) 
             raise UnknownNameError(kind, value, names)
 
 
-def _recorded(context: Context, name: str, book: PriceBook) -> tuple[Start, pl.DataFrame]:
+def _recorded(context: Context, name: str, book: PriceBook) -> tuple[CostStart, pl.DataFrame]:
     """Return the calculator's inputs from a run, and its recorded usage, priced."""
     from core.analysis.stack_cost import recorded, start_from  # noqa: PLC0415
     from core.analysis.workspace.stacks import runs_in  # noqa: PLC0415

@@ -17,7 +17,7 @@ import typer
 from core.analysis.workspace.resolve import quality_of, scope_of
 from core.cli.base import Context, complain
 from core.cli.context import Format, FormatOption, YesOption, emit
-from core.cli.noise import CollectionOption, GoldenOption, MeasureOption, noise, robust
+from core.cli.noise import GoldenOption, MeasureOption, NoiseCollection, noise, robust
 from core.cli.runs import agreed, coded, work_of
 from core.cli.runs.paid import add_resume, execute
 from core.errors import InputError
@@ -144,7 +144,7 @@ add_resume(app, "resume", _RESUME, _work, _measured)
 def in_questions(
     ctx: typer.Context,
     *,
-    collection: CollectionOption = None,
+    collection: NoiseCollection = None,
     golden_set: GoldenOption = None,
     measure: MeasureOption = "N-Recall4+@10",
     queries: Annotated[int, typer.Option(min=1, help="The most questions that D_name is measured on.")] = 300,

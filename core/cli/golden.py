@@ -19,11 +19,11 @@ from core.bidi import escaped
 from core.cli import questions
 from core.cli.base import Context, complain
 from core.cli.context import Format, FormatOption, YesOption, emit
-from core.cli.deciding import Question, deciding
+from core.cli.deciding import QuestionOptions, deciding
 from core.cli.runs import agreed, carried_out, leave_if_cancelled, warn
 from core.cli.runs.paid import add_commands, add_resume, add_status
 from core.errors import InputError
-from core.golden.refine.base import Method, RefineSettings
+from core.golden.refine.base import RefineMethod, RefineSettings
 from core.importers.read.text import shown
 from core.stats.judges import Policy
 from core.toml_text import toml
@@ -118,7 +118,7 @@ def _built(context: Context, _: GoldenJob, result: Result, form: Format) -> None
 @deciding
 def proposed(
     ctx: typer.Context,
-    question: Question,
+    question: QuestionOptions,
     *,
     n: Annotated[int, typer.Option("--n", min=1, help="How many passages.")] = 20,
     target: Annotated[
@@ -165,7 +165,7 @@ def proposed(
 @deciding
 def between(
     ctx: typer.Context,
-    question: Question,
+    question: QuestionOptions,
     now: Annotated[str, typer.Argument(help="The stack that runs today.", show_default=False)],
     to: Annotated[str, typer.Argument(help="The candidate.", show_default=False)],
     *,
@@ -261,7 +261,8 @@ def simulated(
         int, typer.Option(help="Turns for which the Top-20 has to stay the same.")
     ] = _REFINED.stable,
     method: Annotated[
-        Method, typer.Option(help="locks: Algorithm 1 of the paper; map: the likeliest order of all answers.")
+        RefineMethod,
+        typer.Option(help="locks: Algorithm 1 of the paper; map: the likeliest order of all answers."),
     ] = "locks",
     runs: Annotated[int, typer.Option(help="Queries to simulate.")] = 200,
     turns: Annotated[

@@ -21,17 +21,17 @@ from rich.progress import Progress as Bar
 from core.cli.base import Context, complain, waiting
 from core.cli.context import Format, FormatOption, emit
 from core.errors import ClqError, InputError, UnknownNameError, refusal
-from core.importers import FORMATS, GRADE_MAPPINGS, Import, Progress
-from core.importers.meaning import Row, mapped
+from core.importers import FORMATS, GRADE_MAPPINGS, Import, ReadProgress
+from core.importers.meaning import RowMeaning, mapped
 from core.importers.read.number_format import READINGS, readings
 from core.importers.read.ordering import OwnIds, TieOrder
 from core.importers.read.text import shown
 from core.importers.rewriting import WRITINGS
 from core.importers.runs import patterns
-from core.jobs import State, Status, Tracker, asked_to_stop
-from core.pipeline.own.config import Match
+from core.jobs import JobStatus, State, Tracker, asked_to_stop
+from core.pipeline.own.config import MatchBy
 from core.store import Snapshot
-from core.work.imports.background import ChangedError, Choice, as_sentence, offers
+from core.work.imports.background import ChangedError, IfStored, as_sentence, offers
 from core.work.imports.imports import (
     REPORT,
     StoredImport,
@@ -49,8 +49,8 @@ from core.work.imports.imports import (
 from core.work.imports.matching import Unmatched, UnmatchedError, matches, refused, suggested
 from core.work.imports.words import summary
 
-IfChanged = Literal["refuse", "ask", Choice]  # If the store has something else under the same name
-_DECIDED: dict[str, Choice] = {choice: choice for choice in get_args(Choice)}
+IfChanged = Literal["refuse", "ask", IfStored]  # If the store has something else under the same name
+_DECIDED: dict[str, IfStored] = {choice: choice for choice in get_args(IfStored)}
 _MOST_RUNS = 50  # Maximum runs listed by name in a table
 _FORMATS = ", ".join(each.name for each in FORMATS)
 
@@ -58,10 +58,10 @@ _FORMATS = ", ".join(each.name for each in FORMATS)
 class InFile:
     """Reports an import's progress through the state file that the dashboard reads."""
 
-    def __init__(self, tracker: Tracker[Status]) -> None:
+    def __init__(self, tracker: Tracker[JobStatus]) -> None:
         self._tracker = tracker
 
-    def __call__(self, now: Progress) -> None:
+    def __call__(self, now: ReadProgress) -> None:
         """Report the stage, and the bytes and rows so far, unless that was done a moment ago."""
         if now.stage != self._tracker.status.stage:
             self._tracker.begin(now.stage, now.stage)
@@ -89,10 +89,10 @@ class InFile:
 
 
 @contextmanager
-def _telling(status: Path | None, name: str) -> Iterator[Callable[[Progress], None]]:
+def _telling(status: Path | None, name: str) -> Iterator[Callable[[ReadProgress], None]]:
     """Report an import's progress: in a file, on a terminal, or not at all if standard error isn't one."""
     if status is not None:
-        teller = InFile(Tracker(Status(name=name), path=status))
+        teller = InFile(Tracker(JobStatus(name=name), path=status))
         with asked_to_stop(_interrupt):
             try:
                 yield teller
@@ -105,7 +105,7 @@ def _telling(status: Path | None, name: str) -> Iterator[Callable[[Progress], No
         with Bar(*columns, console=Console(stderr=True), transient=True) as shown:
             task = shown.add_task("reading", total=None, rows=0)
 
-            def move(now: Progress) -> None:
+            def move(now: ReadProgress) -> None:
                 total = now.total if now.stage == "reading" else None  # later stages have no known end
                 shown.update(task, description=now.stage, completed=now.read, total=total, rows=now.rows)
 
@@ -157,7 +157,7 @@ def run(
         ),
     ] = None,
     row: Annotated[
-        Row | None, typer.Option(help="What a row of a table is, where its columns do not say.")
+        RowMeaning | None, typer.Option(help="What a row of a table is, where its columns do not say.")
     ] = None,
     without: Annotated[
         list[str] | None, typer.Option(help="Column of a table to leave out; may be repeated.")
@@ -205,7 +205,7 @@ def run(
         ),
     ] = "refuse",
     match: Annotated[
-        Match,
+        MatchBy,
         typer.Option(
             help="What passages of rankings are known by: ids; places: also source and characters, or the "
             "words of their texts; headings: also source and heading."
@@ -256,7 +256,7 @@ def run(
     note = shown(", ".join(path.name for path in paths), 200)
     most = _MOST_RUNS if form is Format.TABLE else None
     with _telling(status, note) as tell:
-        progress = Progress(tell)
+        progress = ReadProgress(tell)
         imported = read_into(
             paths, options, snapshot, workspace=workspace, unmatched=unmatched, by=match, progress=progress
         )
@@ -268,7 +268,7 @@ def run(
             emit(pl.concat([report(imported, "would take", new, most=most), seen]), form)
             return
 
-        def write(choice: Choice | None) -> StoredImport:
+        def write(choice: IfStored | None) -> StoredImport:
             return store_import(
                 store, imported, note, waiting, choice=choice, unmatched=unmatched, on_step=progress.step
             )
@@ -302,7 +302,7 @@ def _elsewhere(snapshot: Snapshot, imported: Import) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=REPORT, orient="row")
 
 
-def _written(write: Callable[[Choice | None], StoredImport], wanted: IfChanged) -> StoredImport:
+def _written(write: Callable[[IfStored | None], StoredImport], wanted: IfChanged) -> StoredImport:
     """Write, treating existing things with other content as the user wants."""
     try:
         return write(_DECIDED.get(wanted))

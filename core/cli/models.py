@@ -10,7 +10,7 @@ import typer
 from core.cli.context import Format, FormatOption, emit
 from core.tables import schema
 
-Kind = Literal["embed", "rerank", "chat"]
+_Kind = Literal["embed", "rerank", "chat"]
 MODELS = schema("kind provider model retires successor source read")
 
 
@@ -24,7 +24,7 @@ def run(
     from core.providers.ends import ends  # noqa: PLC0415
 
     rows = []
-    for kind in get_args(Kind):
+    for kind in get_args(_Kind):
         for model, config in vendor_models(kind).items():
             end = ends().get(model)
             row = {"kind": kind, "provider": config.provider, "model": model}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.diagnostics.vectors import VectorJob
     from core.pipeline.evaluate.session import Result, Site
 
-CollectionOption = Annotated[
+NoiseCollection = Annotated[
     str | None, typer.Option(help="The collection; may be left out where there is one.")
 ]
 GoldenOption = Annotated[
@@ -36,7 +36,7 @@ MeasureOption = Annotated[str, typer.Option(help="The measure with its cutoff.")
 def noise(
     ctx: typer.Context,
     *,
-    collection: CollectionOption = None,
+    collection: NoiseCollection = None,
     golden_set: GoldenOption = None,
     measure: MeasureOption = "RA-nWG@10",
     embedder: Annotated[
@@ -86,7 +86,7 @@ def noise(
 def robust(
     ctx: typer.Context,
     *,
-    collection: CollectionOption = None,
+    collection: NoiseCollection = None,
     golden_set: GoldenOption = None,
     measure: MeasureOption = "RA-nWG@10",
     perturb: Annotated[

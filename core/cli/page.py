@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from core.cli.context import lay
-from core.cli.deciding import Question, deciding
+from core.cli.deciding import QuestionOptions, deciding
 from core.errors import InputError, UnknownNameError
 from core.files import write_out
 from core.views.pages import PAGES, Page
@@ -42,7 +42,7 @@ PageFormOption = Annotated[PageForm, typer.Option("--format", help="How to write
 @deciding
 def run(
     ctx: typer.Context,
-    question: Question,
+    question: QuestionOptions,
     *,
     name: Annotated[str, typer.Argument(help="A page, as its address has it: headroom, latency …")],
     section: Annotated[str | None, typer.Option(help="One of its sections; by default the first.")] = None,
@@ -69,7 +69,7 @@ def run(
 @deciding
 def compare(
     ctx: typer.Context,
-    question: Question,
+    question: QuestionOptions,
     *,
     first: Annotated[str, typer.Argument(help="A stack by its name, or by the id or label of its run.")],
     second: Annotated[str, typer.Argument(help="The stack that it is compared with.")],

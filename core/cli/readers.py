@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.analysis.readers import NO_SCORES, Need
+from core.analysis.readers import NO_SCORES, AnyAll
 from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import Scope, resolve_runs
 from core.cli.base import Context, complain, require_collection
@@ -55,7 +55,7 @@ def scores(
         typer.Option(help="Whose scores: f1, exact_match, correctness…; by default the usual one."),
     ] = None,
     gold: Annotated[
-        Need, typer.Option(help="Which gold passages Top(k) must hold for the slice with gold.")
+        AnyAll, typer.Option(help="Which gold passages Top(k) must hold for the slice with gold.")
     ] = "any",
     tables: Annotated[
         bool, typer.Option("--published", help="RAGGED's published readers; nothing of the store is read.")

@@ -26,8 +26,8 @@ from core.errors import StoreError, UnknownNameError
 from core.golden.book import FILE, Book, bring_back
 from core.prices.copies import bring_prices_back, copy_prices
 from core.prices.write import OWN_FOLDER, own_folder
-from core.store import Kind, Snapshot, upkeep
-from core.store.doctor import Finding, Level, Report, examine
+from core.store import LedgerKind, Snapshot, upkeep
+from core.store.doctor import Complaint, Level, Report, examine
 from core.views import text
 from core.views.golden.judging import book_path
 from core.views.library.data import NAMES, goes_along, listed
@@ -40,7 +40,7 @@ Collections = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what goes along; write nothing.")]
 _TURNED = {"kind": pl.String, "id": pl.String, "name": pl.String, "along": pl.String, "status": pl.String}
-Listed = Literal["runs", "stacks", "golden-sets", "collections"]
+_Listed = Literal["runs", "stacks", "golden-sets", "collections"]
 _FOUND = dict.fromkeys(("kind", "what", "found", "do"), pl.String)
 _ARTIFACTS = "Results do not need them; the next evaluation that does builds them again."
 
@@ -83,8 +83,10 @@ def _turn(
     dry_run: bool,
 ) -> None:
     """Delete or restore runs, golden sets and collections in one transaction; print what goes with them."""
-    kinds: tuple[Kind, ...] = ("run", "golden_set", "collection")
-    named: Mapping[Kind, list[str]] = {kind: names or [] for kind, names in zip(kinds, asked, strict=True)}
+    kinds: tuple[LedgerKind, ...] = ("run", "golden_set", "collection")
+    named: Mapping[LedgerKind, list[str]] = {
+        kind: names or [] for kind, names in zip(kinds, asked, strict=True)
+    }
     if not any(named.values()):
         raise typer.BadParameter("Name runs, a --golden-set or a --collection.", param_hint="RUN")
     snapshot = context.store().read()
@@ -112,13 +114,13 @@ def _turn(
     emit(pl.DataFrame(rows, schema=_TURNED, orient="row"), form)
 
 
-def _labels(snapshot: Snapshot, *, removed: bool) -> dict[Kind, dict[str, str]]:
+def _labels(snapshot: Snapshot, *, removed: bool) -> dict[LedgerKind, dict[str, str]]:
     """Return, by kind, the names of the existing things.
 
     With `removed`, return those of the others, whether deleted or hidden.
     """
     seen = snapshot.with_deleted() if removed else snapshot
-    tables: dict[Kind, tuple[pl.DataFrame, str]] = {
+    tables: dict[LedgerKind, tuple[pl.DataFrame, str]] = {
         "run": (seen.runs(), "label"),
         "golden_set": (seen.golden_sets(parts=True), "name"),
         "collection": (seen.collections(parts=True), "name"),
@@ -134,7 +136,7 @@ def _labels(snapshot: Snapshot, *, removed: bool) -> dict[Kind, dict[str, str]]:
     }
 
 
-def _ids(kind: Kind, labels: dict[str, str], names: Sequence[str]) -> list[str]:
+def _ids(kind: LedgerKind, labels: dict[str, str], names: Sequence[str]) -> list[str]:
     if kind == "run":
         schema = {"run_id": pl.String, "label": pl.String}
         return resolve_runs(pl.DataFrame(list(labels.items()), schema=schema, orient="row"), names)
@@ -146,7 +148,7 @@ def _ids(kind: Kind, labels: dict[str, str], names: Sequence[str]) -> list[str]:
 
 def list_(
     ctx: typer.Context,
-    kind: Annotated[Listed, typer.Argument(help="What to list.", show_default=False)],
+    kind: Annotated[_Listed, typer.Argument(help="What to list.", show_default=False)],
     collection: Annotated[str | None, typer.Option(help="Only of this collection.")] = None,
     removed: Annotated[bool, typer.Option("--removed", help="What was deleted instead.")] = False,
     form: FormatOption = Format.TABLE,
@@ -163,7 +165,7 @@ def list_(
     emit(rows, form, empty=f"No {kind}.")
 
 
-def _listed(snapshot: Snapshot, kind: Listed, collection: str | None, *, removed: bool) -> pl.DataFrame:
+def _listed(snapshot: Snapshot, kind: _Listed, collection: str | None, *, removed: bool) -> pl.DataFrame:
     if kind == "runs":
         return snapshot.runs(collection, removed=removed)
     if kind == "golden-sets":
@@ -202,14 +204,16 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _judging(context: Context) -> list[Finding]:
+def _judging(context: Context) -> list[Complaint]:
     """Check the judgement book, every row against its seal."""
     try:
         strokes = len(_book(context).strokes_of_all())
     except StoreError as error:
-        return [Finding(Level.DAMAGE, error.found, error.do)]
+        return [Complaint(Level.DAMAGE, error.found, error.do)]
     return (
-        [Finding(Level.NOTE, f"{strokes:,} strokes of people's judging, all as written.")] if strokes else []
+        [Complaint(Level.NOTE, f"{strokes:,} strokes of people's judging, all as written.")]
+        if strokes
+        else []
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from core.arrays import Ints
 from core.extras import obstacle
 from core.filters import fields_of, parse
-from core.pipeline.index import METRICS, DatabaseIndex, Place, make_index
+from core.pipeline.index import METRICS, DatabaseIndex, DatabasePlace, make_index
 from core.pipeline.index.outside import KIND
 from core.pipeline.index.saved import about_folder
 from core.pipeline.index.scope import scopes_of
@@ -38,7 +38,7 @@ def index_faults(name: str, kind: type[DatabaseIndex]) -> Iterator[str]:
         flat = make_index("flat", vectors, metric).search_batch(asked[:_ASKED], _DEPTH)
         try:
             with tempfile.TemporaryDirectory() as folder:
-                place, saved = Place(Path(folder), "tried", fields=fields), Path(folder) / "saved"
+                place, saved = DatabasePlace(Path(folder), "tried", fields=fields), Path(folder) / "saved"
                 index = kind.build(place, vectors, metric, engine.read({"url_env": "", "exact": "yes"}))
                 found = index.search_batch(asked[:_ASKED], _DEPTH)
                 yield from _unlike(metric, index, flat, found)

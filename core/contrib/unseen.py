@@ -21,6 +21,7 @@ from core.metrics import Measure
 from core.stats import captures
 from core.stats.captures import MOST_LISTS, Total
 from core.stats.intervals import CLUSTERS, SEED, Labels
+from core.tables import Row
 from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask, run_of
@@ -79,7 +80,6 @@ PAIRS = cols.Rows(
     cols.text("dependence", "the two are", "Where the interval of the odds ratio leaves out 1."),
     ends="95 % bootstrap interval.",
 )
-Row = Mapping[str, Any]
 _KIND = ("mode", "sparse", "embedder", "dim")
 
 

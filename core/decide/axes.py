@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from core.arrays import Floats
-from core.axes import Step
+from core.axes import AxisStep
 from core.choices import Choice
 from core.errors import nearest
 from core.number_format import PER_1K, CostUnit, ms, score, usd
@@ -258,8 +258,12 @@ SWITCHING = Axis(
     missing="of unknown switching cost",
     remedy=f"{_TO_MARK}, and give what a move costs: `--move queries_per_month=1e6`",
 )
-STEPS: tuple[Step, ...] = get_args(Step)
-STEP_WORDS: Mapping[Step, str] = {"none": "a setting", "rebuild": "a new index", "embed": "embedding again"}
+STEPS: tuple[AxisStep, ...] = get_args(AxisStep)
+STEP_WORDS: Mapping[AxisStep, str] = {
+    "none": "a setting",
+    "rebuild": "a new index",
+    "embed": "embedding again",
+}
 """The most that a move requires, in words."""
 
 
@@ -346,7 +350,7 @@ class ExtraLimits:
         ),
     ] = None  # fmt: skip
     max_step: Annotated[
-        Step | None,
+        AxisStep | None,
         Choice(
             "max_step", "step limit",
             "Largest step of a move from the stack that runs today: none (a setting), rebuild (a new index) "

@@ -25,7 +25,7 @@ from core.stats.latency import inflation
 _CELLS = 1 << 21  # Stacks × resamples of one block; bounds the memory of an array to 16 MB
 _TIE = 1e-12
 _FEW = 64  # Maximum number of stacks for which comparing all at once is faster than one resample at a time
-Noise = tuple[Floats, Floats]
+_Noise = tuple[Floats, Floats]
 """What timing leaves uncertain [S]: the band of latencies, ms, and the share of a cost (NaN = unknown)."""
 
 
@@ -334,12 +334,12 @@ def near_objective(latency: Floats, cost: Floats, feasible: Mask, band: Floats, 
     return np.asarray(feasible & (gap <= width + _TIE))
 
 
-def _noise(sample: JointSample, limits: Constraints) -> Noise:
+def _noise(sample: JointSample, limits: Constraints) -> _Noise:
     share = sample.cost_noise if len(sample.cost_noise) else np.full(len(sample.cost), np.nan)
     return sample.bands(limits), share
 
 
-def _by_noise(axes: tuple[Floats, Floats, Floats], kept: Mask, noise: Noise) -> Mask:
+def _by_noise(axes: tuple[Floats, Floats, Floats], kept: Mask, noise: _Noise) -> Mask:
     """Return which stacks of the frontier a better one beats but for the noise of timing [S, B].
 
     It is `core.decide.pareto.by_noise` in every resample.
@@ -360,7 +360,7 @@ def _by_noise(axes: tuple[Floats, Floats, Floats], kept: Mask, noise: Noise) -> 
     return beaten
 
 
-def _on_frontier(merit: Floats, latency: Floats, cost: Floats, noise: Noise) -> Floats:
+def _on_frontier(merit: Floats, latency: Floats, cost: Floats, noise: _Noise) -> Floats:
     """Return in how many resamples each stack is on the frontier [S]."""
     timed, priced = not np.isnan(latency).all(), not np.isnan(cost).all()
     counts = np.zeros(len(cost))

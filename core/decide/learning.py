@@ -26,7 +26,7 @@ Choices = NDArray[np.intp]
 Learnt = TypeVar("Learnt")
 
 
-class Rule(Protocol[Learnt]):
+class LearnedRule(Protocol[Learnt]):
     """A rule learnt from some queries that sends every query to a depth."""
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> Learnt:
@@ -129,7 +129,7 @@ class ByTag:
         return by_code[self._codes]
 
 
-def in_sample(rule: Rule[Learnt], quality: Floats) -> tuple[Learnt, Choices]:
+def in_sample(rule: LearnedRule[Learnt], quality: Floats) -> tuple[Learnt, Choices]:
     """Learn from all queries and route the same ones: an optimistic result, but the rule to use afterwards.
 
     Args:
@@ -143,7 +143,7 @@ def in_sample(rule: Rule[Learnt], quality: Floats) -> tuple[Learnt, Choices]:
 
 
 def cross_validated(
-    rule: Rule[Learnt], quality: Floats, *, repeats: int = REPEATS, seed: int = SEED
+    rule: LearnedRule[Learnt], quality: Floats, *, repeats: int = REPEATS, seed: int = SEED
 ) -> Floats:
     """Route every query by rules learnt from other queries, which are split into `FOLDS` parts.
 

@@ -27,7 +27,7 @@ from core.stats.significance import student_ends
 
 WORLDS = 1000
 KINDS = ("queries", "timings")
-Kind = Literal["queries", "timings"]
+_Kind = Literal["queries", "timings"]
 _TIE = 1e-12
 _LAST = 1e9  # Distance below any merit that marks what is dropped
 _PARTS = 20_000  # Whole parts that the shares of a world are rounded to when a percentile needs counts
@@ -87,7 +87,7 @@ def outlook(
     limits: tuple[Constraints, Rule],
     more: Sequence[int],
     *,
-    kind: Kind = "queries",
+    kind: _Kind = "queries",
     worlds: int = WORLDS,
     seed: int,
 ) -> Outlook:
@@ -232,7 +232,7 @@ def _fastest(left: Mask, latency: Floats, band: Floats) -> Mask:
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class StudyBill:
     """Costs of evaluating one more query."""
 
     judging: float  # judgements × their price; $
@@ -249,7 +249,7 @@ class Bill:
         return int(usd / self.per_query + 1e-9) if self.per_query > 0 else None
 
 
-def bill(costs: Floats, *, judgements: float, usd_per_judgement: float) -> Bill:
+def bill(costs: Floats, *, judgements: float, usd_per_judgement: float) -> StudyBill:
     """Price one more query.
 
     Args:
@@ -262,4 +262,4 @@ def bill(costs: Floats, *, judgements: float, usd_per_judgement: float) -> Bill:
         raise InputError("A judgement has a negative price or number.", do="Give numbers from 0.")
     known = costs[~np.isnan(costs)]
     running = float(known.sum()) / 1000 if len(known) else None
-    return Bill(judgements * usd_per_judgement, running, int(np.isnan(costs).sum()))
+    return StudyBill(judgements * usd_per_judgement, running, int(np.isnan(costs).sum()))

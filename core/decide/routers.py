@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import Floats
-from core.decide.learning import FOLDS, Choices, Rule, cross_validated
+from core.decide.learning import FOLDS, Choices, LearnedRule, cross_validated
 from core.decide.routing import TIE, Depths, at_random, outcome
 from core.records import JsonMap
 from core.stats.intervals import SEED
@@ -40,7 +40,7 @@ COPIES = 19
 """Draws of noisy copies: a routing's gain exceeds all of them once in twenty times by chance."""
 
 
-class Scorer(Protocol):
+class RouterScorer(Protocol):
     """A learnt rule that estimates the gain of each further option."""
 
     @property
@@ -274,7 +274,7 @@ def _logistic(design: Floats, gained: Floats, ridge: Floats, line: Floats) -> Fl
     return line
 
 
-def copies_gain(rule: Rule[Any], depths: Depths, *, draws: int = COPIES) -> tuple[Floats, Floats]:
+def copies_gain(rule: LearnedRule[Any], depths: Depths, *, draws: int = COPIES) -> tuple[Floats, Floats]:
     """Route between noisy copies of the best option, between which no feature can choose.
 
     Noise is normal and as large as the queries' spread between the options; a rule that gains there gains by

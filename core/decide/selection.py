@@ -61,7 +61,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class LimitPrice:
     """The extra cost of the next better stack on a frontier."""
 
     row: int  # its row of the table
@@ -89,7 +89,7 @@ class Assessment:
     # Row that is most often the best if the shipped stack isn't a good selection; the cheapest of equals
     rival: int | None
     alternatives: tuple[Alternative, ...]
-    prices: Mapping[str, tuple[Price, ...]]  # prices by the key of the axis that pays: cost, latency
+    prices: Mapping[str, tuple[LimitPrice, ...]]  # prices by the key of the axis that pays: cost, latency
     decided_by: int = DECIDED_BY
 
     @property
@@ -394,7 +394,7 @@ def _gaps(numbers: Numbers, rows: Rows, chosen: int) -> tuple[Floats, Floats, Fl
     return gaps, low, high
 
 
-def _prices(table: pl.DataFrame, decision: Decision, axis: Axis, same: Floats) -> tuple[Price, ...]:
+def _prices(table: pl.DataFrame, decision: Decision, axis: Axis, same: Floats) -> tuple[LimitPrice, ...]:
     """Return the price of each step up the frontier of quality and one axis, for steps of δ or more.
 
     A difference within the noise (a share of the cost, or the jitter band) isn't a step: the better
@@ -414,5 +414,5 @@ def _prices(table: pl.DataFrame, decision: Decision, axis: Axis, same: Floats) -
     for before, row in pairwise(line):
         gain, more = float(merit[row] - merit[before]), float(paid[row] - paid[before])
         if gain >= max(decision.delta - ROUNDING, ROUNDING):
-            steps.append(Price(row=row, than=before, gain=gain, more=more, per_step=more / gain * STEP))
+            steps.append(LimitPrice(row=row, than=before, gain=gain, more=more, per_step=more / gain * STEP))
     return tuple(steps)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from core.arrays import Floats
-from core.axes import KEYS, Spec, Step
+from core.axes import KEYS, AxisSpec, AxisStep
 from core.choices import Choice, declared
 from core.decide.axes import STEPS
 from core.errors import InputError, UnknownNameError
@@ -24,7 +24,7 @@ from core.stats.intervals import CLUSTERS, Labels, Sample, quotient
 from core.stats.means import less_skewed, skewness, student_error
 from core.stats.significance import holm
 
-Answer = Literal["stay", "switch", "unknown"]
+_Answer = Literal["stay", "switch", "unknown"]
 LEVEL = 0.025
 """The one-sided chance that a family without any better candidate leads to a move."""
 WEEKS_PER_MONTH = 365.25 / 12 / 7
@@ -35,10 +35,10 @@ _LEGS = {"embedder": _DENSE, "dim": _DENSE, "index": _DENSE, "index_params": _DE
 }
 """Keys that only one of the two searches has, with the modes that use it."""
 TOO_FEW = f"quality is known on too few queries, and it takes {CLUSTERS}"
-_UNKNOWN: tuple[Answer, str] = ("unknown", "not surely better, and what it saves is not known")
+_UNKNOWN: tuple[_Answer, str] = ("unknown", "not surely better, and what it saves is not known")
 
 
-def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] | None:
+def needed(now: AxisSpec, then: AxisSpec, *, shortens: bool = False) -> dict[str, AxisStep] | None:
     """Return the steps needed to move from one stack to another, by the key that differs.
 
     Args:
@@ -52,7 +52,7 @@ def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] 
     """
     if not all(spec.get("mode") in {*_DENSE, *_SPARSE} for spec in (now, then)):
         return None
-    found: dict[str, Step] = {}
+    found: dict[str, AxisStep] = {}
     for name, key in KEYS.items():
         if name in ("mode", "name") or name not in then or not key.read(then):
             continue
@@ -66,7 +66,7 @@ def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] 
     return found
 
 
-def built(needs: Mapping[str, Step], then: Spec) -> dict[str, bool]:
+def built(needs: Mapping[str, AxisStep], then: AxisSpec) -> dict[str, bool]:
     """Return which searches of the new stack need a new index: by the name of their part, if it has them."""
     changed = {name for name, step in needs.items() if step != "none"}
     parts = {"vectors": _DENSE, "words": _SPARSE}
@@ -78,7 +78,7 @@ def built(needs: Mapping[str, Step], then: Spec) -> dict[str, bool]:
     }
 
 
-def largest(needs: Mapping[str, Step] | None) -> Step | None:
+def largest(needs: Mapping[str, AxisStep] | None) -> AxisStep | None:
     """Return the largest step of a move, or None if its steps are unknown."""
     return None if needs is None else max(needs.values(), key=STEPS.index, default="none")
 
@@ -207,7 +207,7 @@ def _term(text: str) -> tuple[str, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SwitchItem:
     """One line of the one-time cost of a move."""
 
     name: str  # embed again, build the index, both run, second index, engineering, evaluation
@@ -291,7 +291,7 @@ class Move:
     saves_usd: float | None  # per month
     saves_ms: float | None
     alike_ms: float = 0.0  # difference below which latencies are the same
-    items: Sequence[Item] = ()  # its one-time cost
+    items: Sequence[SwitchItem] = ()  # its one-time cost
 
     @property
     def once_usd(self) -> float | None:
@@ -300,15 +300,15 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SwitchVerdict:
     """Whether to stay or to switch, and why."""
 
-    answer: Answer
+    answer: _Answer
     why: str  # the condition that decided, or what is unknown
     payback_months: float | None  # infinite = never
 
 
-def stay_or_switch(move: Move, terms: Terms) -> Verdict:
+def stay_or_switch(move: Move, terms: Terms) -> SwitchVerdict:
     """Apply the rule: surely better by the margin, or cheaper or faster and surely no more than δ worse.
 
     A move for money or time must have paid for itself within the months; with a value of quality, so must a
@@ -317,18 +317,20 @@ def stay_or_switch(move: Move, terms: Terms) -> Verdict:
     gain, saved = move.gain, move.saves_usd
     if gain is None or math.isnan(gain.better):
         few = gain is not None and gain.n > 0
-        return Verdict("unknown", TOO_FEW if few else "quality is not known query by query for both", None)
+        return SwitchVerdict(
+            "unknown", TOO_FEW if few else "quality is not known query by query for both", None
+        )
     if terms.value_usd is not None and saved is not None and terms.queries_per_month is not None:
         saved += terms.value_usd * gain.difference * terms.queries_per_month
     months, better = payback(move.once_usd, saved), gain.better < LEVEL
     if better and terms.value_usd is None:
-        return Verdict("switch", "surely better", months)
+        return SwitchVerdict("switch", "surely better", months)
     if not better and gain.no_worse >= LEVEL:
-        return Verdict("stay", "neither surely better nor surely as good", months)
+        return SwitchVerdict("stay", "neither surely better nor surely as good", months)
     if not better and not (saved or 0.0) > 0 and not (move.saves_ms or 0.0) > move.alike_ms:
         known = saved is not None and move.saves_ms is not None
-        return Verdict(*(("stay", "neither better, cheaper nor faster") if known else _UNKNOWN), months)
+        return SwitchVerdict(*(("stay", "neither better, cheaper nor faster") if known else _UNKNOWN), months)
     if months is None:
-        return Verdict("unknown", "what the move costs once, or saves, is not known", None)
-    why: tuple[Answer, str] = ("switch", "surely better" if better else "surely as good, and saves")
-    return Verdict(*(("stay", "not paid back in time") if months > terms.months else why), months)
+        return SwitchVerdict("unknown", "what the move costs once, or saves, is not known", None)
+    why: tuple[_Answer, str] = ("switch", "surely better" if better else "surely as good, and saves")
+    return SwitchVerdict(*(("stay", "not paid back in time") if months > terms.months else why), months)

@@ -15,7 +15,7 @@ from core.diagnostics.noise import mean_of
 from core.errors import InputError
 from core.paths import PUBLISHED
 from core.pipeline.evaluate.identity import billed_by, model_identity
-from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
+from core.pipeline.evaluate.session import Result, Session, Site, WorkOrder, work_through
 from core.pipeline.query.perturb import LANGUAGES, perturb_table, perturbed
 from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.plan import Bill, embedded_lines
@@ -118,7 +118,7 @@ def run_job(job: VectorJob, site: Site) -> tuple[pl.DataFrame, Result]:
     spec = {"embedder": job.model, "dim": dim, "language": job.language, "texts": len(job.texts)}
     asked = short_hash(*job.texts, "", *(job.references or ()))
     models = {job.model: dict(model_identity(config))}
-    order = Order(
+    order = WorkOrder(
         work_id=short_hash("vectors", *map(str, spec.values()), asked),
         name=f"noise, {job.model}",
         collection_id="",

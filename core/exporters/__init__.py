@@ -28,7 +28,7 @@ _LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenExport:
     """Files of an export, and what could not be included."""
 
     counts: Mapping[str, int] = field(default_factory=dict)  # rows by kind
@@ -98,14 +98,16 @@ def parted(rows: pl.DataFrame, owner: str) -> Iterator[tuple[str, pl.DataFrame]]
         yield names[str(of)], part
 
 
-def as_runs(batch: Batch, name: str, grades: pl.DataFrame, rankings: pl.DataFrame, replaced: str) -> Written:
+def as_runs(
+    batch: Batch, name: str, grades: pl.DataFrame, rankings: pl.DataFrame, replaced: str
+) -> WrittenExport:
     """Write a format of runs and qrels; `replaced`: the note about new scores, if there are any."""
     notes = [*mappings(batch), *not_held(batch, ("rankings", "judgements"), name)]
     pools = rows_of(batch, "rankings").filter(pl.col("stage") == "pool").height
     if pools:
         notes.append(f"{pools:,} rows of candidate pools are left out: a {name} run is one ranking.")
     counts = {"runs": rankings["run_id"].n_unique(), "rankings": rankings.height}
-    return Written({**counts, "judgements": grades.height}, (*notes, *([replaced] if replaced else ())))
+    return WrittenExport({**counts, "judgements": grades.height}, (*notes, *([replaced] if replaced else ())))
 
 
 def not_held(batch: Batch, held: Iterable[str], name: str) -> tuple[str, ...]:
@@ -127,7 +129,7 @@ def refuse_ids(rows: pl.DataFrame, column: str, pattern: str, what: str) -> None
         raise InputError(problem, do="Export the own format, which holds any id.")
 
 
-def write_trec(batch: Batch, path: Path) -> Written:
+def write_trec(batch: Batch, path: Path) -> WrittenExport:
     """Write rankings and judgements as TREC files."""
     rankings, replaced = scored(batch)
     grades = given_grades(batch)
@@ -156,7 +158,7 @@ def _table(file: Path, rows: pl.DataFrame) -> None:
     rows.write_csv(file, include_header=False, separator=" ", quote_style="never")
 
 
-def write_ranx(batch: Batch, path: Path) -> Written:
+def write_ranx(batch: Batch, path: Path) -> WrittenExport:
     """Write rankings and judgements as ranx files."""
     rankings, replaced = scored(batch, fractions=True)
     grades = given_grades(batch)
@@ -178,7 +180,7 @@ def _scores(folder: Path, rows: pl.DataFrame, owner: str, number: str) -> None:
             file.write("\n}\n")
 
 
-def write_beir(batch: Batch, path: Path) -> Written:
+def write_beir(batch: Batch, path: Path) -> WrittenExport:
     """Write a collection with its queries and judgements; several golden sets become splits."""
     wholes = [collection.collection_id for collection in batch.collections if collection.part_of is None]
     if len(wholes) != 1:
@@ -209,7 +211,7 @@ def write_beir(batch: Batch, path: Path) -> Written:
             columns = {"query-id": "query_id", "corpus-id": "passage_id", "score": "grade"}
             rows.select(**columns).write_csv(file, separator="\t", quote_style="never")
     counts = {"passages": passages.height, "queries": queries.height, "judgements": grades.height}
-    return Written(counts, (*mappings(batch), *not_held(batch, counts, "BEIR")))
+    return WrittenExport(counts, (*mappings(batch), *not_held(batch, counts, "BEIR")))
 
 
 def _line(sink: TextIO, own: str, text: str, metadata: Mapping[str, str], **more: str) -> None:
@@ -218,28 +220,28 @@ def _line(sink: TextIO, own: str, text: str, metadata: Mapping[str, str], **more
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ExportFormat:
     """A format: its title, its contents, and its writer."""
 
     title: str
     holds: str
-    write: Callable[[Batch, Path], Written]
+    write: Callable[[Batch, Path], WrittenExport]
 
 
-def _own(batch: Batch, path: Path) -> Written:
+def _own(batch: Batch, path: Path) -> WrittenExport:
     export(batch, path)
-    return Written(Import.of(batch).taken)
+    return WrittenExport(Import.of(batch).taken)
 
 
-FORMATS: Mapping[str, Format] = {
-    "own": Format("CLQ Explorer export", "everything, as it is", _own),
-    "trec": Format("TREC runs and qrels", "final rankings and judgements", write_trec),
-    "beir": Format("BEIR folder", "passages, queries and judgements of one collection", write_beir),
-    "ranx": Format("ranx runs and qrels (JSON)", "final rankings and judgements", write_ranx),
+FORMATS: Mapping[str, ExportFormat] = {
+    "own": ExportFormat("CLQ Explorer export", "everything, as it is", _own),
+    "trec": ExportFormat("TREC runs and qrels", "final rankings and judgements", write_trec),
+    "beir": ExportFormat("BEIR folder", "passages, queries and judgements of one collection", write_beir),
+    "ranx": ExportFormat("ranx runs and qrels (JSON)", "final rankings and judgements", write_ranx),
 }
 
 
-def write(batch: Batch, path: Path, name: str) -> Written:
+def write(batch: Batch, path: Path, name: str) -> WrittenExport:
     """Write a batch in a format.
 
     Args:

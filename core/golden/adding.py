@@ -23,7 +23,7 @@ _OF_DOCUMENT = ("query_id", "source")
 
 
 @dataclass(frozen=True, eq=False)
-class Grades:
+class AddedGrades:
     """The contents of a golden set."""
 
     golden: GoldenSet
@@ -32,7 +32,7 @@ class Grades:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class AddedCounts:
     """The overlap of two golden sets."""
 
     both: int = 0  # known places that are also graded by hand
@@ -45,8 +45,8 @@ class Counts:
         ends = f"{self.differ:,} differ: the grade by hand counts" if self.differ else "none differs"
         return f"Of {places} graded by hand too, {ends}."
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(self.both + other.both, self.differ + other.differ)
+    def __add__(self, other: AddedCounts) -> AddedCounts:
+        return AddedCounts(self.both + other.both, self.differ + other.differ)
 
 
 def ancestry(sets: pl.DataFrame, golden_set_id: str) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def refuse_other(sets: pl.DataFrame, name: str, parents: Sequence[str]) -> None:
         )
 
 
-def over(known: Grades, hand: Grades) -> tuple[pl.DataFrame, pl.DataFrame, Counts]:
+def over(known: AddedGrades, hand: AddedGrades) -> tuple[pl.DataFrame, pl.DataFrame, AddedCounts]:
     """Lay grades by hand over existing ones.
 
     Returns:
@@ -105,7 +105,7 @@ def over(known: Grades, hand: Grades) -> tuple[pl.DataFrame, pl.DataFrame, Count
     )
     covered = met.filter(shared >= COVERAGE * lengths).group_by("at")
     same = covered.agg(differs=(pl.col("grade") != pl.col("hand")).any())
-    counts = Counts(
+    counts = AddedCounts(
         pairs.height + same.height,
         pairs.filter(pl.col("grade") != pl.col("hand")).height + same.filter("differs").height,
     )
@@ -155,7 +155,7 @@ def _pieces(span: tuple[int, int], cuts: Iterable[tuple[int, int]]) -> Iterator[
 
 
 def described(
-    name: str, parents: Sequence[Grades], counts: Counts, collection_id: str, sizes: Sequence[int]
+    name: str, parents: Sequence[AddedGrades], counts: AddedCounts, collection_id: str, sizes: Sequence[int]
 ) -> GoldenSet:
     """Describe the golden set that merges known and added grades.
 

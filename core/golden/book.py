@@ -27,10 +27,10 @@ from core.tables import schema
 FILE = "judging.sqlite"
 PAIR = ("query_id", "passage_id")  # What a card is
 IDLE_S = 300.0  # Seconds on one card from which the judge counts as absent: they are not counted
-Mode = Literal["grade", "order", "settle", "answers"]
+QueueMode = Literal["grade", "order", "settle", "answers"]
 """What to do with the cards: grade each, put five in order, settle disagreements of two judges, or grade
 answers, whose passage id is the key of the answer, see `answers.named`."""
-Said = Mapping[int, tuple[Literal["grade", "position"], int | None]]
+_Said = Mapping[int, tuple[Literal["grade", "position"], int | None]]
 """Changes by the position of a card: the column and its new number; None = skipped."""
 
 _VERSION = 2
@@ -56,7 +56,7 @@ class Queue:
     queue_id: str  # Its name, part of links; begins with the judge's
     collection_id: str  # The judged collection
     judge: str  # Who judges; "" while nobody has taken it
-    mode: Mode = "grade"  # What to do with the cards
+    mode: QueueMode = "grade"  # What to do with the cards
     # Golden set that the passages were drawn from; "" for none. The first of two to be settled.
     base: str = ""
     other: str = ""  # The second golden set of two to be settled, otherwise ""
@@ -158,7 +158,7 @@ class Book:
 
     def order(self, queue_id: str, places: Sequence[int], seconds: float | None) -> bool:
         """Put passages in order, best first; return False, changing nothing, if they are done already."""
-        said: Said = {place: ("position", rank) for rank, place in enumerate(places, 1)}
+        said: _Said = {place: ("position", rank) for rank, place in enumerate(places, 1)}
         return self._do(queue_id, said, "order", seconds)
 
     def arrange(self, queue_id: str, places: Sequence[int]) -> None:
@@ -220,7 +220,7 @@ class Book:
                 (queue_id,),
             )
 
-    def said(self, collection_id: str, judge: str, mode: Mode = "grade") -> pl.DataFrame:
+    def said(self, collection_id: str, judge: str, mode: QueueMode = "grade") -> pl.DataFrame:
         """Return a judge's grades in a collection from all queues of a mode, only the latest for each pair.
 
         Returns:
@@ -244,7 +244,7 @@ class Book:
             asked = "SELECT place, act, said FROM strokes WHERE queue_id = ? ORDER BY stroke"
             return list(db.execute(asked, (queue_id,)))
 
-    def _do(self, queue_id: str, said: Said, act: str, seconds: float | None) -> bool:
+    def _do(self, queue_id: str, said: _Said, act: str, seconds: float | None) -> bool:
         """Apply one keystroke to some cards, unless one of them is done already."""
         spent = None if seconds is None or seconds > IDLE_S else round(seconds / len(said), 2)
         with self._writing() as db:

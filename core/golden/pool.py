@@ -11,7 +11,7 @@ import polars as pl
 from core.tables import schema
 
 CONSTANT = 60  # Damps the first ranks (Cormack, Clarke and Büttcher, SIGIR 2009; CLQ §3.4)
-Kind = Literal["dense", "sparse", "hybrid"]
+SearchKind = Literal["dense", "sparse", "hybrid"]
 _PAIR = ("query_id", "passage_id")
 POOL = schema("query_id passage_id rank:int32 rrf:float sources:int32")
 
@@ -21,7 +21,7 @@ class RankedSource:
     """The ranking of one source."""
 
     label: str  # display name
-    kind: Kind  # decides ties
+    kind: SearchKind  # decides ties
     rows: pl.DataFrame  # query_id, passage_id, rank (from 1)
 
 

@@ -9,7 +9,7 @@ differences between the choice and its rivals as much (the grade's variance over
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 
 from core.arrays import Floats, Grades, Rows
 from core.stats.intervals import Labels, query_weights
-
-Scoring = Callable[[Grades, NDArray[np.int32]], Floats]
-"""Values [S, n], with higher being better, from grades [S, n, K] and counts [n, 5]; NaN = not applicable."""
+from core.stats.judge_noise import Scoring
 
 GRADES = 5
 WORLDS = 300

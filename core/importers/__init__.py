@@ -10,9 +10,9 @@ from core.importers.formats.own import export
 from core.importers.formats.table import recognised, stacks_of
 from core.importers.judgements import GRADE_MAPPINGS, mapping_text
 from core.importers.load import Preview, load, preview
-from core.importers.meaning import Row, TableAs
-from core.importers.naming import ROLES, Value, named
-from core.importers.read.member import Limits, Progress
+from core.importers.meaning import RowMeaning, TableAs
+from core.importers.naming import ROLES, NamedValue, named
+from core.importers.read.member import ReadLimits, ReadProgress
 from core.importers.read.source import Offered, Upload
 from core.importers.templates import TEMPLATES
 
@@ -23,15 +23,15 @@ __all__ = [
     "TEMPLATES",
     "Import",
     "LeftOut",
-    "Limits",
+    "NamedValue",
     "Offered",
     "Options",
     "Preview",
-    "Progress",
-    "Row",
+    "ReadLimits",
+    "ReadProgress",
+    "RowMeaning",
     "TableAs",
     "Upload",
-    "Value",
     "export",
     "load",
     "mapping_text",

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import polars as pl
 
 from core.answers import parted
-from core.importers.meaning import Row, TableAs
-from core.importers.read.member import Archive, Limits, Member, head_lines, members_of
+from core.importers.meaning import RowMeaning, TableAs
+from core.importers.read.member import Archive, Member, ReadLimits, head_lines, members_of
 from core.importers.read.number_format import Reading
 from core.importers.read.ordering import OwnIds, TieOrder
 from core.importers.read.text import require_text
-from core.importers.report import FileReport, Parts, file_report
+from core.importers.report import FileReport, ReportParts, file_report
 from core.records import Batch, Collection, GoldenSet, Run
 from core.tables import Frame, Pieces, frame, schema
 
@@ -24,7 +24,7 @@ SURE, LIKELY, RESEMBLES = 0.95, 0.7, 0.3
 """Confidence of a format: unmistakable marks found; right shape; right shape, but something is missing."""
 ACCEPTED = 0.5  # From this confidence on a format may read what was offered
 LOOK_ROWS = 20  # Rows of a preview
-Documents = Callable[[str, Sequence[str]], pl.DataFrame]
+DocumentsOf = Callable[[str, Sequence[str]], pl.DataFrame]
 """Returns those of the named documents of a collection (its id) that are available: source, text."""
 TOLD = schema("passage_id text source start:int64 end:int64 heading")
 """What a file says of a passage beside its id; it is not stored, but finds the passage in a collection."""
@@ -53,7 +53,7 @@ class Options:
     # Meaning → column of a table, for names that are not recognised: a role, or a recognised column name such
     # as "latency_p95_s" or "nDCG@10"
     columns: Mapping[str, str] = field(default_factory=dict)
-    row: Row | None = None  # What a row of a table is; None = whatever its columns make of it
+    row: RowMeaning | None = None  # What a row of a table is; None = whatever its columns make of it
     without: frozenset[str] = frozenset()  # Columns of tables that are left out
     # Column of tables → how its ambiguous numbers are read
     numbers: Mapping[str, Reading] = field(default_factory=dict)
@@ -73,8 +73,8 @@ class Options:
     # Collections that the store has already; no new record is made for them
     known_collections: frozenset[str] = frozenset()
     # Returns the named documents of a collection (by its id) that the caller has: source, text
-    documents: Documents | None = None
-    limits: Limits = field(default_factory=Limits)  # Bounds on untrusted input
+    documents: DocumentsOf | None = None
+    limits: ReadLimits = field(default_factory=ReadLimits)  # Bounds on untrusted input
 
     def __post_init__(self) -> None:
         for what, name in (
@@ -241,7 +241,7 @@ class Look:
     columns: tuple[str, ...] = ()  # names of the columns, if it is a table
     # meaning → column as recognised, if it is a table
     mapping: Mapping[str, str] = field(default_factory=dict)
-    row: Row | None = None  # what one row is, if known
+    row: RowMeaning | None = None  # what one row is, if known
     # column → measure and stack, where columns name both
     grid: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -267,7 +267,7 @@ class Format(ABC):
     mixed: bool = False  # Whether one file of it makes a folder its own, whatever else lies there
     # Kind of file → its columns or keys, each with the reason it is left out (`TAKEN`: it is not), or the
     # reason for the whole file; the first entry holds for files of unknown kind
-    known: ClassVar[Mapping[str, Parts | str]] = {}
+    known: ClassVar[Mapping[str, ReportParts | str]] = {}
 
     @property
     def brings(self) -> tuple[str, ...]:
@@ -302,7 +302,7 @@ class Format(ABC):
         """
         return tuple(filter(self.kind, probe.members)) or probe.members
 
-    def parts(self, member: Member, options: Options) -> Parts | str | None:  # noqa: ARG002
+    def parts(self, member: Member, options: Options) -> ReportParts | str | None:  # noqa: ARG002
         """Return the known parts of a file, as in `known`; others are left out as not recognised."""
         return self.known.get(self.kind(member) or "", next(iter(self.known.values()), None))
 

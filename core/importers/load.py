@@ -20,7 +20,7 @@ from core.importers.own_ids import without_own
 from core.importers.ranged import as_declared
 from core.importers.read.jsons import broken
 from core.importers.read.markdown import as_tables, is_page
-from core.importers.read.member import HEAD_BYTES, Archive, Member, Progress, first_is_cut, watched
+from core.importers.read.member import HEAD_BYTES, Archive, Member, ReadProgress, first_is_cut, watched
 from core.importers.read.source import Offered, opened
 from core.importers.read.tabular import PARQUET, READ_ERRORS, beside_rows, kind_of
 from core.importers.read.text import SAVE_AS, UTF16, shown
@@ -73,7 +73,7 @@ class Preview(Look):
 
 
 def load(
-    offered: Sequence[Offered], options: Options | None = None, progress: Progress | None = None
+    offered: Sequence[Offered], options: Options | None = None, progress: ReadProgress | None = None
 ) -> Import:
     """Read everything that was offered together as one import; nothing is written."""
     options = options or Options()

@@ -15,7 +15,7 @@ from core.importers.naming import (
     ROLES,
     USD_PER_1K,
     WHOLE_AXES,
-    Value,
+    NamedValue,
     is_share,
     named,
     normal,
@@ -24,13 +24,13 @@ from core.importers.naming import (
     role_of,
     usage_of,
 )
-from core.importers.read.number_format import READINGS, Kind, Reading
+from core.importers.read.number_format import READINGS, NumberKind, Reading
 from core.importers.read.text import listed, no_column, shown
 from core.importers.report import AS_YOU_WISH, UNKNOWN
 from core.importers.words import MODELS, NAMES
 
-Row = Literal["stack", "query", "passage"]
-ROW_OF: Mapping[str, Row] = {
+RowMeaning = Literal["stack", "query", "passage"]
+ROW_OF: Mapping[str, RowMeaning] = {
     "aggregates": "stack", "costs": "query", "answers": "query", "rankings": "passage",
     "judgements": "passage",
 }  # fmt: skip
@@ -51,7 +51,7 @@ _WORDS: Mapping[str, str] = {
     "aggregates": "results of stacks", "costs": "times and usage of queries", "answers": "answers",
     "rankings": "rankings", "judgements": "judgements",
 }  # fmt: skip
-_BELOW: Mapping[Row, tuple[str, ...]] = {
+_BELOW: Mapping[RowMeaning, tuple[str, ...]] = {
     "stack": ("query_id", "passage_id", "answer", "grade", "rank", "stage"), "query": ("passage_id", "rank"),
     "passage": (),
 }  # fmt: skip
@@ -127,7 +127,7 @@ class TableAs:
     """The user's choices for a table: meaning → column, what a row is, and the columns to leave out."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
-    row: Row | None = None
+    row: RowMeaning | None = None
     without: frozenset[str] = frozenset()
     numbers: Mapping[str, Reading] = field(default_factory=dict)  # how the numbers of columns are read
 
@@ -136,15 +136,15 @@ class TableAs:
 class Meaning:
     """Meanings of all columns of a table."""
 
-    row: Row | None = None  # what a row is, if the user said so
+    row: RowMeaning | None = None  # what a row is, if the user said so
     is_open: bool = False  # whether rows may be stacks or queries
     roles: dict[str, str] = field(default_factory=dict)  # role → column
     # columns with times of single queries; `factor` converts them to milliseconds
-    timings: list[Value] = field(default_factory=list)
-    usage: list[Value] = field(default_factory=list)  # columns of usage; `measure` is the unit
+    timings: list[NamedValue] = field(default_factory=list)
+    usage: list[NamedValue] = field(default_factory=list)  # columns of usage; `measure` is the unit
     items: dict[str, str] = field(default_factory=dict)  # stage → column that names what is priced
-    aggregates: list[Value] = field(default_factory=list)  # columns of results over all queries
-    scores: list[Value] = field(default_factory=list)  # columns of measures, and prices, per query
+    aggregates: list[NamedValue] = field(default_factory=list)  # columns of results over all queries
+    scores: list[NamedValue] = field(default_factory=list)  # columns of measures, and prices, per query
     axes: dict[str, str] = field(default_factory=dict)  # stack axis → column
     also: list[str] = field(default_factory=list)  # columns that name the stack along with the role "run"
     settings: list[str] = field(default_factory=list)  # columns of parameters that tell stacks apart
@@ -192,13 +192,15 @@ class Meaning:
         return "measure" in has and "passage_id" not in has and bool(has & {"value", "score"})
 
     @property
-    def numbers(self) -> dict[str, Kind]:
+    def numbers(self) -> dict[str, NumberKind]:
         """The columns that hold numbers, and their possible kinds."""
-        kinds: dict[str, Kind] = {}
+        kinds: dict[str, NumberKind] = {}
         for value in (*self.timings, *self.usage, *self.aggregates, *self.scores):
-            kind: Kind = "price" if value.measure == USD_PER_1K else "share" if is_share(value) else "figure"
+            kind: NumberKind = (
+                "price" if value.measure == USD_PER_1K else "share" if is_share(value) else "figure"
+            )
             kinds[value.column] = kind
-        plain: Kind = "any" if self.is_long else "plain"
+        plain: NumberKind = "any" if self.is_long else "plain"
         kinds |= {self.roles[role]: plain for role in _NUMBERS if role in self.roles}
         kinds |= {self.roles[role]: "whole" for role in _WHOLE if role in self.roles}
         return kinds | {column: "whole" for axis, column in self.axes.items() if axis in WHOLE_AXES}
@@ -211,7 +213,7 @@ class Meaning:
         return self.kind != "aggregates" or bool(sure) or len(self.aggregates) > 1
 
     @property
-    def is_row(self) -> Row | None:
+    def is_row(self) -> RowMeaning | None:
         """Return what a row is, as the user said or as inferred from the columns; None if unclear."""
         return None if self.is_open else self.row or ROW_OF.get(self.kind or "")
 
@@ -401,7 +403,7 @@ def _of_queries(means: Meaning) -> None:
         del means.ignored[names[0]]
 
 
-def _of_one(value: Value) -> Value:
+def _of_one(value: NamedValue) -> NamedValue:
     """Return a price without a number of queries as the price of one query."""
     bare = value.measure == USD_PER_1K and value.assumed
     return replace(value, factor=1000.0, assumed="") if bare else value
@@ -418,7 +420,7 @@ def _of_stacks(means: Meaning) -> None:
     means.aggregates.extend(_once_each(means, values))
 
 
-def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
+def _once_each(means: Meaning, values: list[NamedValue]) -> list[NamedValue]:
     """Return values without repeats, with a cutoff if they are measures.
 
     All others are left out.
@@ -430,7 +432,7 @@ def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
         and all(value.stage for value in values)
     ):
         column = means.roles.pop("score")
-        values.insert(0, Value(column, "score", assumed="names no cutoff"))
+        values.insert(0, NamedValue(column, "score", assumed="names no cutoff"))
     cutoffs = {value.k for value in values if value.k}
     common = min(cutoffs) if len(cutoffs) == 1 else _USUAL_K
     by_tool = any(_OF_TREC_EVAL.fullmatch(value.column) for value in values)
@@ -478,7 +480,7 @@ def _documents(means: Meaning) -> None:
             del means.ignored[named[0]]
 
 
-def _without_unit(means: Meaning, timings: Sequence[Value]) -> None:
+def _without_unit(means: Meaning, timings: Sequence[NamedValue]) -> None:
     for value in timings:
         key = normal(value.column)
         means.ignored[value.column] = f"its unit is not known; name it {key}_ms or {key}_s"

@@ -107,7 +107,7 @@ PARAMETERS = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class NamedValue:
     """A column of numbers: what it measures, for which stage, at which cutoff, the factor to its unit."""
 
     column: str  # its name
@@ -155,7 +155,7 @@ def _phrase(name: str) -> str:
     return "_".join(word for word in words if word and word not in _FILLERS)
 
 
-def named(name: str, column: str) -> Value | None:
+def named(name: str, column: str) -> NamedValue | None:
     """Return what a column's name says about its numbers, or None if it isn't recognised.
 
     Args:
@@ -182,14 +182,14 @@ def role_of(name: str) -> str | None:
     return _ROLE_OF.get(normal(name))
 
 
-def usage_of(name: str, column: str) -> Value | None:
+def usage_of(name: str, column: str) -> NamedValue | None:
     """Return the usage that a name states, such as ``rerank_input_tokens``."""
     matched = None if _PRICE.fullmatch(_phrase(name)) else _USAGE.fullmatch(normal(name))
     unit = matched and _UNITS.get(matched["unit"], matched["unit"])
-    return Value(column, unit, matched["stage"] or "total") if matched and unit else None
+    return NamedValue(column, unit, matched["stage"] or "total") if matched and unit else None
 
 
-def is_share(value: Value) -> bool:
+def is_share(value: NamedValue) -> bool:
     """Return whether a measure is at most 1 by definition, or a quality that may be in percent."""
     ends, info = declared(value.measure), REGISTRY.get(value.measure)
     return (
@@ -199,14 +199,14 @@ def is_share(value: Value) -> bool:
     )
 
 
-def range_of(value: Value) -> tuple[float, float] | None:
+def range_of(value: NamedValue) -> tuple[float, float] | None:
     """Return the lowest and highest possible value of a figure, or None if none is declared."""
     if value.measure.startswith("latency_") or value.measure in ("ms", USD_PER_1K):
         return 0.0, inf
     return declared(value.measure)
 
 
-def is_quality(value: Value) -> bool:
+def is_quality(value: NamedValue) -> bool:
     """Return whether a measure is a known quality measure."""
     base = value.measure.partition("(")[0]
     return base in _QUALITIES or base in _measures().values()
@@ -218,7 +218,7 @@ def once(name: str) -> bool:
     return bool(tokens & _ONCE) and bool(tokens & (_TIMES | set(_MS_PER)))
 
 
-def _measure(name: str, column: str) -> Value | None:
+def _measure(name: str, column: str) -> NamedValue | None:
     plain = name.strip()
     percent = re.search(rf"(?:{_PERCENT.pattern})[\s_]*$", plain, re.IGNORECASE)
     plain = plain[: percent.start()] if percent else plain
@@ -227,15 +227,15 @@ def _measure(name: str, column: str) -> Value | None:
         plain = _MEAN.sub("", plain)
     if matched := _MEASURE.fullmatch(plain):
         measure = measure_name(matched["name"]) + (matched["params"] or "")
-        return Value(column, measure, k=int(matched["k"]), factor=factor)
+        return NamedValue(column, measure, k=int(matched["k"]), factor=factor)
     key = normal(plain)
     if key in _QUANTILES:  # p50 is unlikely to be a precision
         return None
     if known := _known(key):
-        return Value(column, known, factor=factor, assumed="names no cutoff")
+        return NamedValue(column, known, factor=factor, assumed="names no cutoff")
     spelled = _SPELLED.fullmatch(key)
     if spelled and (known := _known(spelled["name"])):
-        return Value(column, known, k=int(spelled["k"]), factor=factor)
+        return NamedValue(column, known, k=int(spelled["k"]), factor=factor)
     return None
 
 
@@ -246,7 +246,7 @@ def _known(key: str) -> str | None:
     return measure or (full if (full := _FULL.get(key, key)) in _QUALITIES else None)
 
 
-def _latency(key: str, column: str) -> Value | None:
+def _latency(key: str, column: str) -> NamedValue | None:
     tokens = key.replace("_per_query", "").split("_")
     unit = next((token for token in reversed(tokens[-2:]) if token in _MS_PER), None)
     quantile = next((token for token in tokens if token in _QUANTILES), None)
@@ -265,11 +265,11 @@ def _latency(key: str, column: str) -> Value | None:
         return None
     measure = f"latency_{_QUANTILES[quantile]}" if quantile else "ms"
     assumed = "" if unit else "has no unit: taken as milliseconds"
-    return Value(column, measure, "total" if stage in _TOTAL else stage,
+    return NamedValue(column, measure, "total" if stage in _TOTAL else stage,
                  factor=_MS_PER[unit or "ms"], assumed=assumed)  # fmt: skip
 
 
-def _price(key: str, column: str) -> Value | None:
+def _price(key: str, column: str) -> NamedValue | None:
     rest = [part for part in key.split("_") if part != "mean"]
     matched = _PRICE.fullmatch("_".join(rest))
     if matched is None or any(_OTHER_FIGURE.fullmatch(part) for part in rest):
@@ -279,11 +279,11 @@ def _price(key: str, column: str) -> Value | None:
     if per is None and stage != "total":
         return None
     if per is None and len(rest) < len(key.split("_")):
-        return Value(
+        return NamedValue(
             column, USD_PER_1K, stage, factor=_PER["query"], assumed="is a mean: taken as dollars per query"
         )
     assumed = "" if per else "does not say of how many queries: taken as dollars per 1,000"
-    return Value(column, USD_PER_1K, stage, factor=_PER[per or "1k"], assumed=assumed)
+    return NamedValue(column, USD_PER_1K, stage, factor=_PER[per or "1k"], assumed=assumed)
 
 
 def measure_name(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from core.importers.base import Import, Options
-from core.importers.naming import Value, is_share, named, range_of
+from core.importers.naming import NamedValue, is_share, named, range_of
 from core.importers.read.member import Archive, members_of
 from core.importers.read.number_format import OpenNumbersError, Reading
 from core.importers.read.ranges import Figures, as_shares, question, refuse_outside, verdict
@@ -60,7 +60,7 @@ def in_ranges(
 
 
 def _figures(name: str, rows: pl.DataFrame, where: Where) -> Figures:
-    value = named(name, name) or Value(name, name)
+    value = named(name, name) or NamedValue(name, name)
     known = pl.select(pl.when(rows["value"].is_finite()).then(rows["value"])).to_series()
     return Figures(
         name, known, range_of(value), is_share(value), lambda row: where(rows.row(row, named=True))

@@ -16,7 +16,7 @@ from core.importers.read.member import Member
 from core.importers.read.tabular import PARQUET, header, kind_of
 from core.importers.read.text import blocks, shown
 
-Parts = Mapping[str, str]
+ReportParts = Mapping[str, str]
 """Name of a part → why it is left out; `TAKEN` if it is not. A name may hold ``*`` for any text."""
 TAKEN = ""
 UNKNOWN = "unknown meaning"
@@ -58,7 +58,7 @@ class _Node:
         return next(likes, None)
 
 
-def file_report(member: Member, parts: Parts | str) -> FileReport:
+def file_report(member: Member, parts: ReportParts | str) -> FileReport:
     """Compare the parts of a file with those that its format knows."""
     if isinstance(parts, str):
         return FileReport(member.name, "file", (), {member.relative: parts})
@@ -70,7 +70,7 @@ def file_report(member: Member, parts: Parts | str) -> FileReport:
     return settled(member.name, "column", header(member, kind) if kind else (), parts)
 
 
-def settled(file: str, kind: str, names: Iterable[str], parts: Parts) -> FileReport:
+def settled(file: str, kind: str, names: Iterable[str], parts: ReportParts) -> FileReport:
     """Report on a file whose parts have single-level names."""
     stars = [(known, why) for known, why in parts.items() if "*" in known]
     verdicts = {}
@@ -80,7 +80,7 @@ def settled(file: str, kind: str, names: Iterable[str], parts: Parts) -> FileRep
     return _sorted_out(file, kind, verdicts)
 
 
-def keyed(file: str, values: Iterable[object], parts: Parts) -> FileReport:
+def keyed(file: str, values: Iterable[object], parts: ReportParts) -> FileReport:
     """Report on JSON values by every key path that occurs in them."""
     root = _Node()
     for path, verdict in parts.items():

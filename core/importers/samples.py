@@ -48,7 +48,7 @@ _PLACE = schema("query_id rank:int64 passage_id text")
 
 
 @dataclass(kw_only=True)
-class Sample:
+class FormatSample:
     """One question with all its facts: the fields of `SAMPLE`, and measures."""
 
     text: str
@@ -93,12 +93,14 @@ class AnsweredSamples:
     rest: Import = field(default_factory=Import)  # what else its file provides: counts, notes, reports
 
 
-def answered(member: Member, samples: Sequence[Sample]) -> AnsweredSamples:
+def answered(member: Member, samples: Sequence[FormatSample]) -> AnsweredSamples:
     """Combine a stack's questions into its passages and answers."""
     rows = [{name: getattr(sample, name) for name in SAMPLE} for sample in samples]
     table = completed(pl.DataFrame(rows, schema=dict(SAMPLE), orient="row"))
 
-    def collected(schema: pl.Schema, of: Callable[[Sample], Iterable[tuple[object, ...]]]) -> pl.DataFrame:
+    def collected(
+        schema: pl.Schema, of: Callable[[FormatSample], Iterable[tuple[object, ...]]]
+    ) -> pl.DataFrame:
         """Return a frame of one kind of fact over all samples, each row after its query id."""
         pairs = zip(table["query_id"], samples, strict=True)
         return pl.DataFrame(

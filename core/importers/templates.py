@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from core.importers.meaning import Row
+from core.importers.meaning import RowMeaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Template:
     text: str
 
 
-TEMPLATES: Mapping[Row | Literal["nugget"], Template] = {
+TEMPLATES: Mapping[RowMeaning | Literal["nugget"], Template] = {
     "stack": Template(
         "stacks.csv",
         "One row per stack: quality, latency, price",

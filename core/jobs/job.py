@@ -40,7 +40,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class JobStatus:
     """The progress of the work."""
 
     name: str  # display name
@@ -71,7 +71,7 @@ class Status:
         return f"{self.counted:,} of {self.whole:,} {self.unit}" if self.whole else ""
 
 
-S = TypeVar("S", bound=Status)
+S = TypeVar("S", bound=JobStatus)
 
 
 def read_status(path: Path, kind: type[S], *, alive: bool) -> S | None:
@@ -195,7 +195,7 @@ class Tracker(Generic[S]):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Launch:
     """Work that was started."""
 
     folder: Path  # its folder
@@ -203,12 +203,12 @@ class Job:
     pid: int  # its process
     arguments: tuple[str, ...] = ()  # the arguments it was started with, to start it again
 
-    def status(self) -> Status:
+    def status(self) -> JobStatus:
         """Return its progress; killed if its process ended without a word, or reported its end elsewhere."""
         alive = not process.ended(self.pid)  # checked first: it may report its end at any moment
         began = datetime.fromtimestamp(int(self.folder.name) / 1e9, tz=UTC)
-        silent = Status(name=self.name, pid=self.pid, started_at=began, updated_at=began)
-        status = read_status(self.folder / STATUS, Status, alive=alive)
+        silent = JobStatus(name=self.name, pid=self.pid, started_at=began, updated_at=began)
+        status = read_status(self.folder / STATUS, JobStatus, alive=alive)
         if alive or (status is not None and status.state is not State.KILLED):
             return status or silent
         words = process.last_words(self.folder / _PRINTED)
@@ -248,7 +248,7 @@ def begin(
     *,
     arguments: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
-) -> Job:
+) -> Launch:
     """Start work, or restart it if its folder has ended work.
 
     Args:
@@ -260,13 +260,13 @@ def begin(
         (folder / left).unlink(missing_ok=True)
     pid = process.start(command, folder / _PRINTED, environ)
     write_json(folder / _BEGUN, {"pid": pid, "name": name, "arguments": list(arguments)})
-    return Job(folder, name, pid, tuple(arguments))
+    return Launch(folder, name, pid, tuple(arguments))
 
 
-def jobs(parent: Path) -> list[Job]:
+def jobs(parent: Path) -> list[Launch]:
     """Return the started work, the newest first."""
     return [
-        Job(folder, str(begun["name"]), int(begun["pid"]), tuple(begun["arguments"]))
+        Launch(folder, str(begun["name"]), int(begun["pid"]), tuple(begun["arguments"]))
         for folder in _folders(parent)
         if (begun := read_json(folder / _BEGUN)) is not None
     ]

@@ -52,7 +52,7 @@ class Relevant:
         return self.judged.or_nan(self.least)
 
 
-Value = Callable[[Relevant], NDArray[Any]]  # A measure's value at every K
+MeasureValue = Callable[[Relevant], NDArray[Any]]  # A measure's value at every K
 
 
 def least(values: Values) -> int:
@@ -60,7 +60,7 @@ def least(values: Values) -> int:
     return int(values["rel"])
 
 
-def counting(value: Value, *, grade: int | None = None) -> tuple[Fill, Fill]:
+def counting(value: MeasureValue, *, grade: int | None = None) -> tuple[Fill, Fill]:
     """Return score and ceiling of a measure that counts relevant passages.
 
     The score counts those in Top(K), the ceiling those in the best order of the candidates.
@@ -80,7 +80,7 @@ def counting(value: Value, *, grade: int | None = None) -> tuple[Fill, Fill]:
     return score, ceiling
 
 
-def _measure(value: Value, **declared: Any) -> MeasureInfo:  # noqa: ANN401 - fields of `MeasureInfo`
+def _measure(value: MeasureValue, **declared: Any) -> MeasureInfo:  # noqa: ANN401 - fields of `MeasureInfo`
     """Return a measure that counts relevant passages, by default one of trec_eval's."""
     score, ceiling = counting(value)
     usual: dict[str, Any] = {

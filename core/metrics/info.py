@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.params import Param, Value, show
+from core.params import Param, ParamValue, show
 
 if TYPE_CHECKING:
     from core.metrics.inputs import Inputs
@@ -116,7 +116,7 @@ Counts = NDArray[np.integer[Any]]  # How many passages have grade 1..5. Shape [.
 Scores = NDArray[np.float64]
 """A value per query at every K = 1..depth, NaN where it does not apply. Shape [..., queries, depth]."""
 
-Values = Mapping[str, Value]
+Values = Mapping[str, ParamValue]
 Need = Literal["pool", "sources", "facets", "answers", "perturbed", "nuggets", "filters"]
 """What a measure needs besides grades: the candidate pool, the sources of passages, their facets (nuggets, or
 otherwise sources), graded answers, the same stack's rankings for perturbed queries, and nuggets with the

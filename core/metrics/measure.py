@@ -16,7 +16,7 @@ from core.metrics import access, classical, contrast, gain, nuggets, plain, rate
 from core.metrics.info import MeasureInfo, Values
 from core.metrics.rates import with_ceiling
 from core.metrics.robust import robust
-from core.params import Param, Value, show
+from core.params import Param, ParamValue, show
 from core.plugins import loaded
 
 _FAMILIES = (gain, rates, classical, nuggets, access, contrast)
@@ -112,7 +112,9 @@ class Measure:
     # corrected
     name: str
     k: int | None = None  # cutoff, or None for "at every K"
-    params: tuple[tuple[str, Value], ...] = ()  # parameters that differ from their default, in declared order
+    params: tuple[
+        tuple[str, ParamValue], ...
+    ] = ()  # parameters that differ from their default, in declared order
 
     def __post_init__(self) -> None:
         info = _find(self.name)
@@ -120,7 +122,7 @@ class Measure:
             raise InputError(
                 f"Cutoff {self.k} is out of range.", where=self.name, do=f"Use K from 1 to {MAX_K}."
             )
-        given: dict[str, Value] = {}
+        given: dict[str, ParamValue] = {}
         for name, value in self.params:
             if name in given:
                 raise InputError(f"Parameter {name!r} is given twice.", where=info.name, do=_HOW)

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from core.arrays import Floats
-from core.metrics.classical import Relevant, Value, counting
+from core.metrics.classical import MeasureValue, Relevant, counting
 from core.metrics.info import Fill, MeasureInfo, Scores, Values, rel_param
 from core.metrics.inputs import Inputs, or_nan
 from core.params import Param
@@ -105,7 +105,7 @@ HOLES = 0.05
 """Share of unjudged passages in any stack's Top-K from which on all stacks use the upper bound of Harm."""
 
 
-def _relevant(value: Value, grade: int | None = None, **declared: str) -> MeasureInfo:
+def _relevant(value: MeasureValue, grade: int | None = None, **declared: str) -> MeasureInfo:
     """Return a measure of passages with a grade or more."""
     score, ceiling = counting(value, grade=grade)
     params = () if grade else (rel_param(),)

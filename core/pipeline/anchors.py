@@ -27,7 +27,7 @@ import polars as pl
 
 from core.arrays import Ints
 from core.errors import InputError, UnknownNameError
-from core.importers import Limits, Options
+from core.importers import Options, ReadLimits
 from core.importers.formats.spans.placing import ROLES, are_spans, placed, span_rows, span_set
 from core.importers.naming import roles_by
 from core.importers.read.source import opened
@@ -148,7 +148,7 @@ def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> tuple[pl.DataFrame
 def holds_spans(path: Path) -> bool:
     """Return whether a file is, by its columns, a table of spans and not of judgements of passages."""
     try:
-        with opened([path], Limits()) as (archive,):
+        with opened([path], ReadLimits()) as (archive,):
             member = archive.members[0]
             kind = kind_of(member)
             return kind is not None and are_spans(roles_by(header(member, kind), {}, ROLES, path.name))

@@ -20,7 +20,7 @@ from core.paths import DATA
 from core.pipeline.evaluate.job import Corpus
 from core.pipeline.index.terms import FOLD, LANGUAGES
 from core.pipeline.own.config import OwnStack
-from core.pipeline.own.process import Ended, Worker
+from core.pipeline.own.process import Ended, OwnWorker
 from core.pipeline.shippable import ADAPTERS, ENGINE, language_of, missing
 from core.records import JsonMap
 from core.tables import schema
@@ -180,7 +180,7 @@ def compare(
         raise InputError("An engine's files are checked by measuring it.", do="core measure URL --preset …")
     if shutil.which(python) is None:
         raise InputError(f"There is no such interpreter: {python}.", where="--python")
-    worker = Worker(
+    worker = OwnWorker(
         OwnStack(name="exported", call=f"{ADAPTERS[kind][0]}:build()", path=folder, python=Path(python))
     )
     rows = []

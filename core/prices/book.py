@@ -21,7 +21,7 @@ UNITS = ("input_tokens", "output_tokens", "search_units", "requests", "cpu_hour"
 MS_PER_HOUR = 3_600_000
 PRICED_AS: Mapping[str, str] = {"cpu_ms": "cpu_hour", "gpu_ms": "gpu_hour"}
 """Units of usage that are priced by the hour."""
-Key = tuple[str, str]  # The key of a price: item and unit
+PriceKey = tuple[str, str]  # The key of a price: item and unit
 CURRENCY = "USD"  # Costs are in dollars; a price in another currency is shown but not converted
 
 PRICE_FRAME = schema(
@@ -59,7 +59,7 @@ class Price:
         return self.price / self.per
 
     @property
-    def key(self) -> Key:
+    def key(self) -> PriceKey:
         """Return item and unit."""
         return self.item, self.unit
 
@@ -77,9 +77,9 @@ class PriceBook:
     prices: tuple[Price, ...]  # its prices
 
     @cached_property
-    def newest(self) -> Mapping[Key, Price]:
+    def newest(self) -> Mapping[PriceKey, Price]:
         """The newest price of every item and unit."""
-        by_key: dict[Key, Price] = {}
+        by_key: dict[PriceKey, Price] = {}
         for price in self.prices:
             known = by_key.setdefault(price.key, price)
             if price.since > known.since:
@@ -103,17 +103,17 @@ class PriceBook:
         return f"{self.name}, {number} price{'s' * (number > 1)} changed" if number else self.name
 
     @cached_property
-    def _named(self) -> Mapping[str, Key]:
+    def _named(self) -> Mapping[str, PriceKey]:
         """Every price by the names that a change may use for it."""
         units: dict[tuple[str, str], list[str]] = {}
-        keys: dict[str, Key] = {}
+        keys: dict[str, PriceKey] = {}
         for (item, unit), price in self.newest.items():
             units.setdefault((price.provider, item), []).append(unit)
             keys[f"{item}:{unit}"] = keys[f"{price.provider}/{item}:{unit}"] = (item, unit)
         single = {pair: sold[0] for pair, sold in units.items() if len(sold) == 1}
         return keys | {f"{provider}/{item}": (item, unit) for (provider, item), unit in single.items()}
 
-    def read_changes(self, texts: Iterable[str]) -> tuple[dict[Key, float], list[ClqError]]:
+    def read_changes(self, texts: Iterable[str]) -> tuple[dict[PriceKey, float], list[ClqError]]:
         """Parse changed prices from an untrusted source.
 
         Args:
@@ -123,7 +123,7 @@ class PriceBook:
         Returns:
             New amounts by item and unit, and the errors in the texts that are left out.
         """
-        changes: dict[Key, float] = {}
+        changes: dict[PriceKey, float] = {}
         wrong: list[ClqError] = []
         for text in list(texts)[:MOST_CHANGES]:
             try:
@@ -148,7 +148,7 @@ class PriceBook:
             raise wrong[0]
         return self.with_changes(changes)
 
-    def _read_change(self, text: str) -> tuple[Key, float]:
+    def _read_change(self, text: str) -> tuple[PriceKey, float]:
         read = _CHANGE.fullmatch(text)
         if read is None or not {"/", ":"} & set(read["name"]):
             raise InputError(
@@ -160,7 +160,7 @@ class PriceBook:
         check_amount(amount, 0, f"what-if, {read['name']}")
         return self._named[read["name"]], amount
 
-    def write_change(self, key: Key, amount: float) -> str:
+    def write_change(self, key: PriceKey, amount: float) -> str:
         """Format a changed price so that `read_changes` can parse it."""
         price = self.newest[key]
         name = f"{price.provider}/{price.item}"
@@ -178,7 +178,7 @@ class PriceBook:
         """
         return self.newest.get((item, unit))
 
-    def with_changes(self, changes: Mapping[Key, float]) -> PriceBook:
+    def with_changes(self, changes: Mapping[PriceKey, float]) -> PriceBook:
         """Return the same book with other amounts, for a what-if.
 
         Args:

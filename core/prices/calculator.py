@@ -16,7 +16,7 @@ import polars as pl
 from core.choices import Choice
 from core.errors import InputError, UnknownNameError
 from core.prices import CURRENCY, MS_PER_HOUR, Price, PriceBook
-from core.prices.book import Key
+from core.prices.book import PriceKey
 from core.tables import schema
 
 DOCUMENTS_PER_SEARCH_UNIT = 100
@@ -361,7 +361,7 @@ def tornado(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> tup
     if usd is None:
         return ()
 
-    def swing(field: str, key: Key, value: float, at: Callable[[float], CostBreakdown]) -> Swing:
+    def swing(field: str, key: PriceKey, value: float, at: Callable[[float], CostBreakdown]) -> Swing:
         low, high = value * (1 - share), value * (1 + share)
         ends = (at(end).per_month for end in (low, high))
         return Swing(field, *key, value, low, high, usd, *(math.nan if end is None else end for end in ends))
@@ -370,7 +370,7 @@ def tornado(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> tup
         changed: dict[str, Any] = {field: amount}
         return calculator(replace(inputs, **changed), book)
 
-    def with_price(key: Key, amount: float) -> CostBreakdown:
+    def with_price(key: PriceKey, amount: float) -> CostBreakdown:
         return calculator(inputs, book.with_changes({key: amount}))
 
     fields = ("queries_per_month", *(field for line in bill.lines for field in STAGE_INPUTS[line.stage]))

@@ -17,7 +17,7 @@ DELTA = 5  # Distance from k* of the neighbours in RSS (RAGGED §2)
 EPSILON = 0.5  # The smallest gain, in points, that counts as one (RAGGED §2)
 PLATEAU = 0.95  # Share of the best score that the deepest k has to keep for a plateau
 
-Shape = Literal["improve-then-plateau", "peak-then-decline"]
+_Shape = Literal["improve-then-plateau", "peak-then-decline"]
 
 _ROUNDING = 1e-9  # points; 40.4 − 39.9 is a gain of 0.5
 
@@ -37,7 +37,7 @@ class Depth:
     k_last: int  # start_k if no gain counts
     k_last_before_stop: int
     start_k: int  # where the sum of gains starts: 0 = closed book, otherwise the smallest k
-    shape: Shape | None  # None if one k was evaluated or every score is 0
+    shape: _Shape | None  # None if one k was evaluated or every score is 0
     wanted: tuple[int, ...]  # depths needed to compute RSS: the ends of k* ± delta
 
 
@@ -135,7 +135,7 @@ def _last_gains(path: dict[int, float], epsilon: float) -> tuple[int, int]:
     return anywhere, before_stop
 
 
-def _shape(by_k: dict[int, float], k_star: int, plateau: float) -> Shape | None:
+def _shape(by_k: dict[int, float], k_star: int, plateau: float) -> _Shape | None:
     if len(by_k) < 2 or not by_k[k_star]:
         return None
     kept = by_k[max(by_k)] >= plateau * by_k[k_star] - _ROUNDING

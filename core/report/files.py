@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 from core.analysis.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
-from core.analysis.workspace.narrow import Choices, narrow
+from core.analysis.workspace.narrow import NarrowChoices, narrow
 from core.analysis.workspace.noise import OFF, auditors, usual_auditor
 from core.analysis.workspace.scope import Ids, Judging
 from core.analysis.workspace.view import View
@@ -138,7 +138,7 @@ def _as_usual(view: View) -> bool:
     whole = replace(view.scope, apart=Ids(), shared=Ids(), lacked=Ids(), judging=Judging())
     anywhere = replace(view.latency, machine=None)
     quality, wanted = view.quality, view.scope.judging
-    usual = narrow(view.snapshot, whole, quality, anywhere, view.book, choices=Choices(wanted))
+    usual = narrow(view.snapshot, whole, quality, anywhere, view.book, choices=NarrowChoices(wanted))
     return (usual.scope, usual.latency) == (view.scope, view.latency)
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_valid
 from core.analysis.workspace.noise import OFF
 from core.analysis.workspace.query_sets import LeastJudged
 from core.analysis.workspace.scope import AUTO, Answering, LatencyScope, Per, Percentile
-from core.axes import Step
+from core.axes import AxisStep
 from core.decide.axes import BESIDE, MOVING
 from core.decide.rules import Rule
 from core.errors import InputError
@@ -40,7 +40,7 @@ class Again(BaseModel):
     latency: LatencyScope
     budget: Amount | None
     min_quality: Amount | None
-    beside: dict[str, Amount | Step | None] = {}  # the limits on numbers other than quality
+    beside: dict[str, Amount | AxisStep | None] = {}  # the limits on numbers other than quality
     rule: Rule
     judged: LeastJudged
     jitter_ms: Amount | None

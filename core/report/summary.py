@@ -16,7 +16,7 @@ from core.analysis.stack_cost import ASSUMED_PRICE
 from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.scope import MEAN, Quality
 from core.analysis.workspace.sure import good_enough
-from core.axes import Spec
+from core.axes import AxisSpec
 from core.decide.axes import LIMITS, QUALITY
 from core.report.tables import STACKS, WORDS, Data, costs, counted, priced, said_in, waiting, written_as
 from core.views import text
@@ -360,7 +360,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
     return {term: words for term, words in means.items() if known.get(term, True)}
 
 
-def _named(data: Data, view: View) -> Iterator[tuple[str, Spec]]:
+def _named(data: Data, view: View) -> Iterator[tuple[str, AxisSpec]]:
     """Yield the stacks named in the record, the chosen one first, each with its specification."""
     specs = dict(view.table.select("run_id", "spec").iter_rows())
     for row in data["stacks"][:STACKS]:

@@ -32,7 +32,7 @@ _SHIFT = 0.5  # The most that the interval moves for the skewness, as a share of
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredLabels:
     """Scores by people and by judges of one stack's answers, per question; NaN = not graded or scored."""
 
     graded: Floats  # [Q], by people, 0..1
@@ -83,7 +83,7 @@ class Corrected:
         return float((self.high - self.low) * np.sqrt(rest))
 
 
-def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) -> Corrected:
+def correct(one: ScoredLabels, other: ScoredLabels | None = None, *, level: float = 0.95) -> Corrected:
     """Correct a stack's mean, or its lead over another stack's mean on the same questions.
 
     Args:
@@ -141,7 +141,7 @@ def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) ->
     return told if told.enough else few
 
 
-def by_question(of: Scored) -> Floats:
+def by_question(of: ScoredLabels) -> Floats:
     """Return values per question whose mean is the corrected mean and whose scatter shows its uncertainty.
 
     Returns:
@@ -155,11 +155,11 @@ def by_question(of: Scored) -> Floats:
     return np.where(known, told.value + known.sum() * told.influence, np.nan)
 
 
-def _known(of: Scored) -> Mask:
+def _known(of: ScoredLabels) -> Mask:
     return np.asarray(~(np.isnan(of.graded) & np.isnan(of.columns()).any(axis=1)))
 
 
-def _spread(influence: Floats, one: Scored, other: Scored | None) -> Floats:
+def _spread(influence: Floats, one: ScoredLabels, other: ScoredLabels | None) -> Floats:
     """Spread the influence of each cluster over its questions that somebody scored [Q]."""
     counted = _known(one) if other is None else _known(one) | _known(other)
     size = np.bincount(one.units(), counted, minlength=len(influence))
@@ -244,7 +244,7 @@ class _Moments:
     questions: int
 
 
-def _moments(of: Scored) -> _Moments:
+def _moments(of: ScoredLabels) -> _Moments:
     judged = of.columns()
     scored = np.asarray(~np.isnan(judged).any(axis=1))
     known = np.asarray(~np.isnan(of.graded))

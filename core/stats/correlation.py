@@ -29,8 +29,8 @@ from core.arrays import Floats, Ints, Mask
 from core.errors import UnknownNameError
 from core.stats.intervals import SEED, resample_weights
 
-Kind = Literal["spearman", "pearson", "kendall-b", "kendall-c"]
-KINDS: tuple[Kind, ...] = ("spearman", "pearson", "kendall-b", "kendall-c")
+CorrelationKind = Literal["spearman", "pearson", "kendall-b", "kendall-c"]
+KINDS: tuple[CorrelationKind, ...] = ("spearman", "pearson", "kendall-b", "kendall-c")
 
 RESAMPLES = 500
 CELLS = 400_000
@@ -60,7 +60,7 @@ def correlate(
     outcome: ArrayLike,
     groups: Sequence[str] | NDArray[np.str_] | None = None,
     *,
-    kind: Kind = "spearman",
+    kind: CorrelationKind = "spearman",
     resamples: int = RESAMPLES,
 ) -> Correlation:
     """Correlate a measure with an outcome.
@@ -122,7 +122,7 @@ class _Levels:
     def cells(self) -> int:
         return len(self.x) * len(self.y)
 
-    def value(self, kind: Kind, weights: Floats) -> Floats:
+    def value(self, kind: CorrelationKind, weights: Floats) -> Floats:
         """Return the coefficient of every weighting [w, n] of the samples: [w], NaN if not defined."""
         return np.array([_COEFFICIENTS[kind](self._table(row), self.x, self.y) for row in weights])
 
@@ -186,7 +186,7 @@ def best_alpha(
     outcome: ArrayLike,
     groups: Sequence[str] | NDArray[np.str_],
     *,
-    kind: Kind = "spearman",
+    kind: CorrelationKind = "spearman",
 ) -> BestAlpha:
     """Choose a measure's parameter by its correlation, and estimate the correlation on other queries.
 

@@ -24,8 +24,8 @@ from core.errors import InputError, UnknownNameError
 
 Counts = NDArray[np.int64]
 Labels = NDArray[np.intp]
-Method = Literal["Student", "percentile", "BCa"]
-METHODS: tuple[Method, ...] = ("percentile", "BCa")
+IntervalMethod = Literal["Student", "percentile", "BCa"]
+METHODS: tuple[IntervalMethod, ...] = ("percentile", "BCa")
 """The methods of `interval`, all of which resample."""
 RESAMPLES = 2000
 FEW = 10
@@ -276,7 +276,7 @@ def interval(
     replicates: Floats,
     *,
     left_out: Floats | None = None,
-    method: Method = "percentile",
+    method: IntervalMethod = "percentile",
     level: float = 0.95,
 ) -> tuple[Floats, Floats]:
     """Return the interval of a statistic from its resampled values.

@@ -47,7 +47,7 @@ _CELLS = 150_000  # Ranks that are scored at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class JudgedSample:
     """P judged passages of Q queries, and their places in S stacks."""
 
     query: Rows  # [P], number of the query, rising from 0; every query has a passage
@@ -93,7 +93,7 @@ def posterior(counts: Floats) -> Floats:
 
 
 def replicates(
-    judged: Judged, counts: Floats, scoring: Scoring, drawn: Floats, *, seed: int, tables: int = TABLES
+    judged: JudgedSample, counts: Floats, scoring: Scoring, drawn: Floats, *, seed: int, tables: int = TABLES
 ) -> Floats:
     """Return the mean of every stack on the reference's grades in every resample of the queries.
 
@@ -123,7 +123,7 @@ def replicates(
     return means[which]
 
 
-def _alike(judged: Judged, scoring: Scoring) -> tuple[Rows, Rows]:
+def _alike(judged: JudgedSample, scoring: Scoring) -> tuple[Rows, Rows]:
     """Find stacks that the measure cannot tell apart: the first of each kind, and the kind of each stack [S].
 
     They hold the same passages, in the same order if the measure depends on it. If drawn separately,
@@ -160,7 +160,7 @@ class _LatentGrades:
 class _Model:
     """Parts of the model that stay the same from resample to resample."""
 
-    def __init__(self, judged: Judged, rows: Floats) -> None:
+    def __init__(self, judged: JudgedSample, rows: Floats) -> None:
         stacks, queries, _ = judged.slots.shape
         self.judged, self.queries, self.rows = judged, queries, rows
         self.start = np.searchsorted(judged.query, np.arange(queries))

@@ -21,7 +21,7 @@ from core.arrays import Floats, Ints
 from core.stats.intervals import SEED, resample_weights
 
 Weights = Literal["none", "quadratic"]
-Level = Literal["nominal", "ordinal", "interval"]
+_Level = Literal["nominal", "ordinal", "interval"]
 GRADES = 5
 RESAMPLES = 2000
 Policy = Literal["latest", "majority", "mean"]
@@ -110,7 +110,7 @@ def kappa(counts: Floats, weights: Weights = "none") -> Floats:
     return _one_less(observed * total, expected)
 
 
-def alpha(counts: Floats, level: Level = "ordinal") -> Floats:
+def alpha(counts: Floats, level: _Level = "ordinal") -> Floats:
     """Return Krippendorff's alpha of coincidence matrices."""
     given = counts.sum(axis=-1)
     total = given.sum(axis=-1)

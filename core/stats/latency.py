@@ -28,7 +28,7 @@ from core.errors import InputError
 from core.stats.intervals import quantile_ranks, too_few, weights
 from core.tables import GENERATE, schema
 
-Scope = Literal["path", "rerank"]
+_Scope = Literal["path", "rerank"]
 SHARES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 TOTAL = "total"  # The stage name of the whole path
@@ -55,7 +55,7 @@ MIN_ANSWERS = 10  # Timed answers with token counts that a fit needs
 
 
 def per_query(
-    timings: pl.DataFrame, *, scope: Scope = "path", stages: Sequence[str] | None = None
+    timings: pl.DataFrame, *, scope: _Scope = "path", stages: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """Return the median latency over repeats per run, stage and query, with the stage "total" added.
 
@@ -70,7 +70,7 @@ def per_query(
     return _medians(per_repeat(timings, scope=scope, stages=stages))
 
 
-def totals(timings: pl.DataFrame, scope: Scope = "path") -> pl.DataFrame:
+def totals(timings: pl.DataFrame, scope: _Scope = "path") -> pl.DataFrame:
     """Return `per_query` for the stage "total" alone, with the column `serial` of its run (see `serial`)."""
     return sampled(per_repeat(timings, scope=scope).filter(pl.col("stage") == TOTAL))
 
@@ -85,7 +85,7 @@ def _medians(repeats: pl.DataFrame) -> pl.DataFrame:
 
 
 def per_repeat(
-    timings: pl.DataFrame, *, scope: Scope = "path", stages: Sequence[str] | None = None
+    timings: pl.DataFrame, *, scope: _Scope = "path", stages: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """Return timings of a scope with the stage "total" added: the sum of the stages in one repeat of a query.
 
@@ -117,7 +117,7 @@ def per_repeat(
     return pl.concat([parts.select(columns), whole.select(columns), sums.select(columns)])
 
 
-def _in_scope(scope: Scope, stages: Sequence[str] | None) -> pl.Expr:
+def _in_scope(scope: _Scope, stages: Sequence[str] | None) -> pl.Expr:
     if stages is not None:
         return pl.col("stage").is_in(list(stages))
     if scope == "rerank":

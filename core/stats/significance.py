@@ -28,7 +28,7 @@ from core.stats.intervals import (
     FEW,
     RESAMPLES,
     SEED,
-    Method,
+    IntervalMethod,
     Sample,
     interval,
     paired_rows,
@@ -52,8 +52,8 @@ _SLACK = 1e-9  # rounding error between sums of the same numbers in another orde
 _Z = float(ndtri(1 - ALPHA / 2) + ndtri(POWER))
 PILOT = 0.8
 """Level of a pilot's limits for further questions: each end holds in nine of ten pilots."""
-Test = Literal["randomisation", "paired t", "Wilcoxon"]
-TESTS: tuple[Test, ...] = ("randomisation", "paired t", "Wilcoxon")
+_Test = Literal["randomisation", "paired t", "Wilcoxon"]
+TESTS: tuple[_Test, ...] = ("randomisation", "paired t", "Wilcoxon")
 Correction = Literal["Holm", "Benjamini–Hochberg"]
 _BLOCK = 512  # pairs at a time; bounds the memory of their resamples
 _DIGITS = 12
@@ -186,13 +186,15 @@ CORRECTIONS: Mapping[Correction, Callable[[ArrayLike], Floats]] = {
 class Setup:
     """Settings of a comparison, all of which are shown beside the numbers."""
 
-    method: Method = "Student"  # kind of interval: the one used on every page, or a bootstrap of the queries
+    method: IntervalMethod = (
+        "Student"  # kind of interval: the one used on every page, or a bootstrap of the queries
+    )
     level: float = 0.95  # its coverage, in (0, 1)
     tolerance: float = TOLERANCE  # largest per-query difference that is a tie
     resamples: int = RESAMPLES  # number of bootstrap resamples
     permutations: int = PERMUTATIONS  # number of swaps if they are drawn
     seed: int = SEED  # seed of both
-    test: Test = "randomisation"  # the test that gives p
+    test: _Test = "randomisation"  # the test that gives p
     correction: Correction = "Holm"  # adjusts p over the pairs
     higher_is_better: bool = True  # decides who wins a query
 

@@ -16,11 +16,11 @@ new catalogue, each about 30 ms of processor time, while five processes share tw
 did not help.
 """
 
-from core.store.ledger import Kind
+from core.store.ledger import LedgerKind
 from core.store.read.graded import Graded
 from core.store.read.lists import gains_of
 from core.store.read.snapshot import Snapshot
 from core.store.store import Store, default_path
 from core.store.writer import Writer
 
-__all__ = ["Graded", "Kind", "Snapshot", "Store", "Writer", "default_path", "gains_of"]
+__all__ = ["Graded", "LedgerKind", "Snapshot", "Store", "Writer", "default_path", "gains_of"]

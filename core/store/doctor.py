@@ -73,7 +73,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Complaint:
     """One thing worth telling, in plain text."""
 
     level: Level
@@ -91,7 +91,7 @@ class Report:
     newest_schema: int  # the number that this release writes
     # Records by kind (counting deleted ones, and those hidden by a deletion, separately) and rows by table
     counts: Mapping[str, int]
-    findings: tuple[Finding, ...]  # worst first
+    findings: tuple[Complaint, ...]  # worst first
 
     @property
     def sound(self) -> bool:
@@ -124,13 +124,13 @@ def examine(store: Store) -> Report:
     except StoreVersionError:
         raise
     except StoreError as error:
-        damage = Finding(Level.DAMAGE, error.found, error.do)
+        damage = Complaint(Level.DAMAGE, error.found, error.do)
     except Exception as error:
-        damage = Finding(Level.DAMAGE, f"The catalogue cannot be read: {type(error).__name__}.", REPAIR)
+        damage = Complaint(Level.DAMAGE, f"The catalogue cannot be read: {type(error).__name__}.", REPAIR)
     return Report(store.path, None, None, newest, {}, (damage, *_older(Layout(store.path))))
 
 
-def _findings(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
+def _findings(snapshot: Snapshot, root: Path) -> Iterator[Complaint]:
     catalogue, layout = snapshot.catalogue, Layout(root)
     if catalogue.path is not None:
         yield from _whole_catalogue(catalogue, catalogue.path)
@@ -145,7 +145,7 @@ def _findings(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
     yield from _leftovers(catalogue, layout)
 
 
-def _whole_catalogue(catalogue: Catalogue, path: Path) -> Iterator[Finding]:
+def _whole_catalogue(catalogue: Catalogue, path: Path) -> Iterator[Complaint]:
     """Yield a finding if the current catalogue is not as it was written.
 
     A catalogue without a checksum is checked by reading every row.
@@ -153,17 +153,17 @@ def _whole_catalogue(catalogue: Catalogue, path: Path) -> Iterator[Finding]:
     seal = sealed(path)
     if seal is not None:
         if problem := seal.problem():
-            yield Finding(Level.DAMAGE, f"The catalogue {path.name} {problem}.", REPAIR)
+            yield Complaint(Level.DAMAGE, f"The catalogue {path.name} {problem}.", REPAIR)
         return
     catalogue.read_all()
-    yield Finding(
+    yield Complaint(
         Level.NOTE,
         "The catalogue has no checksum, for an earlier release wrote it.",
         "The next write makes one that has.",
     )
 
 
-def _newer(layout: Layout) -> Iterator[Finding]:
+def _newer(layout: Layout) -> Iterator[Complaint]:
     """Yield a finding if there is a newer catalogue than the one that CURRENT names."""
     newer = passed_over(layout)
     if newer is None:
@@ -173,12 +173,12 @@ def _newer(layout: Layout) -> Iterator[Finding]:
     found = f"CURRENT names revision {now}, and {newer.name}, revision {layout.revision_of(newer.name)}"
     if upkeep.takes(layout, newer):
         do = "Run `python -m core doctor --repair`; it makes that the current one and deletes nothing."
-        yield Finding(Level.DAMAGE, f"{found}, lies beside it.", do)
+        yield Complaint(Level.DAMAGE, f"{found}, lies beside it.", do)
     else:
-        yield Finding(Level.MISSING, f"{found}, lies beside it and cannot be taken.", RESTORE)
+        yield Complaint(Level.MISSING, f"{found}, lies beside it and cannot be taken.", RESTORE)
 
 
-def _older(layout: Layout) -> Iterator[Finding]:
+def _older(layout: Layout) -> Iterator[Complaint]:
     """Yield a finding for catalogues that a repair could not fall back to."""
     with suppress(StoreError, OSError):
         current = None
@@ -187,7 +187,7 @@ def _older(layout: Layout) -> Iterator[Finding]:
         for path in layout.published():
             seal = sealed(path)
             if path != current and seal is not None and (problem := seal.problem()):
-                yield Finding(
+                yield Complaint(
                     Level.MISSING,
                     f"The catalogue {path.name}, which is not the current one, {problem}.",
                     f"No page reads it. {REPAIR}",
@@ -210,7 +210,7 @@ def _there(snapshot: Snapshot, kind: str) -> list[str]:
     return snapshot.standing(kind).filter(THERE)["id"].to_list()
 
 
-def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
+def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Complaint]:
     """Yield a finding for every part that is missing, or whose bytes or rows are not those written."""
     cursor = catalogue.cursor()
     for path, rows, size, digest in cursor.execute(_PARTS).fetchall():
@@ -220,16 +220,16 @@ def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
             ((stored,),) = cursor.execute(_FILE_ROWS, [str(file)]).fetchall()
             problem = "" if stored == rows else f"has {stored} rows, not {rows}"
         if problem and file.suffix == ".parquet":
-            yield Finding(Level.DAMAGE, f"The file {path} {problem}.", advice(problem))
+            yield Complaint(Level.DAMAGE, f"The file {path} {problem}.", advice(problem))
         elif problem:
-            yield Finding(
+            yield Complaint(
                 Level.MISSING,
                 f"The file {path} {problem}; it only says again what a part says.",
                 "It is made anew when it is read, or by `python -m core doctor --repair`.",
             )
 
 
-def _runs(snapshot: Snapshot) -> Iterator[Finding]:
+def _runs(snapshot: Snapshot) -> Iterator[Complaint]:
     runs = snapshot.catalogue.frame(_RUNS, {"ids": _there(snapshot, "run")}).rows(named=True)
     empty = [run["run_id"] for run in runs if not (run["rankings"] or run["aggregates"])]
     if empty:
@@ -241,7 +241,7 @@ def _runs(snapshot: Snapshot) -> Iterator[Finding]:
             yield _missing(without, "run", what)
 
 
-def _golden_sets(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
+def _golden_sets(snapshot: Snapshot, root: Path) -> Iterator[Complaint]:
     """Yield findings for judgements whose passage or query is missing from a collection that has any."""
     catalogue, revision = snapshot.catalogue, snapshot.revision
     known = {"ids": _there(snapshot, "golden_set")}
@@ -265,7 +265,7 @@ def _golden_sets(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
             asked = {"rows": judged, "known": texts, "collection": of, "golden_set": golden_set}
             stray = catalogue.column(query, asked)[0]
             if stray:
-                yield Finding(
+                yield Complaint(
                     Level.MISSING,
                     f"The golden set {golden_set!r} has {stray} {what} that the collection {of!r} "
                     "does not hold.",
@@ -273,7 +273,7 @@ def _golden_sets(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
                 )
 
 
-def _texts(snapshot: Snapshot) -> Iterator[Finding]:
+def _texts(snapshot: Snapshot) -> Iterator[Complaint]:
     asked = {"revision": snapshot.revision, "ids": _there(snapshot, "collection")}
     for table in ("queries", "passages"):
         without = snapshot.catalogue.column(_NO_TEXT, {"table": table, **asked})
@@ -281,9 +281,9 @@ def _texts(snapshot: Snapshot) -> Iterator[Finding]:
             yield _missing(sorted(without), "collection", f"no {table}, so their texts cannot be shown")
 
 
-def _leftovers(catalogue: Catalogue, layout: Layout) -> Iterator[Finding]:
+def _leftovers(catalogue: Catalogue, layout: Layout) -> Iterator[Complaint]:
     if is_locked(layout.lock):
-        yield Finding(Level.NOTE, f"A writer is active: {store.holder(layout.lock) or 'unnamed'}.")
+        yield Complaint(Level.NOTE, f"A writer is active: {store.holder(layout.lock) or 'unnamed'}.")
         return
     listed = folders(catalogue.column("SELECT path FROM parts"))
     for leftovers, what, do in (
@@ -300,9 +300,9 @@ def _leftovers(catalogue: Catalogue, layout: Layout) -> Iterator[Finding]:
         ),
     ):
         if leftovers:
-            yield Finding(Level.NOTE, f"{len(leftovers)} files or folders {what}.", do)
+            yield Complaint(Level.NOTE, f"{len(leftovers)} files or folders {what}.", do)
 
 
-def _missing(ids: list[str], kind: str, what: str) -> Finding:
+def _missing(ids: list[str], kind: str, what: str) -> Complaint:
     shown = ", ".join(repr(record_id) for record_id in ids[:3]) + (", …" if len(ids) > 3 else "")
-    return Finding(Level.MISSING, f"{len(ids)} {kind}{'s' if len(ids) > 1 else ''} with {what}: {shown}.")
+    return Complaint(Level.MISSING, f"{len(ids)} {kind}{'s' if len(ids) > 1 else ''} with {what}: {shown}.")

@@ -41,7 +41,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "temp_directory": str(Path(tempfile.gettempdir()) / f"clq-spill-{os.getpid()}"),
 }
 _OWN_TABLES = "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
-Params = Mapping[str, Any]
+SqlParams = Mapping[str, Any]
 
 
 @contextmanager
@@ -87,13 +87,13 @@ class Catalogue:
         """Return a separate connection to this catalogue, for one thread."""
         return self._engine.cursor(self.alias)
 
-    def frame(self, sql: str, params: Params | None = None) -> pl.DataFrame:
+    def frame(self, sql: str, params: SqlParams | None = None) -> pl.DataFrame:
         """Return the answer to a query as a frame."""
         with self._reading():
             rows: pl.DataFrame = self.cursor().sql(sql, params=dict(params) if params else None).pl()
             return rows
 
-    def records(self, sql: str, params: Params | None = None) -> pl.DataFrame:
+    def records(self, sql: str, params: SqlParams | None = None) -> pl.DataFrame:
         """Answer a query over the catalogue's own tables only once: a published catalogue never changes."""
         return self.kept((sql, *(params or {}).values()), lambda: self.frame(sql, params))
 
@@ -107,7 +107,7 @@ class Catalogue:
             self._records[key] = rows
         return rows
 
-    def column(self, sql: str, params: Params | None = None) -> list[Any]:
+    def column(self, sql: str, params: SqlParams | None = None) -> list[Any]:
         """Return the first column of a query's answer."""
         with self._reading():
             answer = self.cursor().execute(sql, dict(params) if params else None)

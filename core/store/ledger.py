@@ -30,11 +30,11 @@ UNION ALL SELECT 'run', run_id, collection_id, NULL FROM runs
 THERE = (pl.col("event") != "removed") & pl.col("behind").is_null()
 DELETED = (pl.col("event") == "removed") & pl.col("behind").is_null()
 HIDDEN = (pl.col("event") != "removed") & pl.col("behind").is_not_null()
-Kind = Literal["collection", "golden_set", "run"]
-KINDS: tuple[Kind, ...] = ("collection", "golden_set", "run")
+LedgerKind = Literal["collection", "golden_set", "run"]
+KINDS: tuple[LedgerKind, ...] = ("collection", "golden_set", "run")
 INCUMBENT = "incumbent"
 """Kind of the events that mark a run as that of the stack that runs today; `id` is the run's."""
-Rows = dict[str, dict[str, Any]]
+_Rows = dict[str, dict[str, Any]]
 _HELD = "SELECT h.id, h.path, p.bytes, p.checksum FROM held(?, ?) h JOIN parts p ON p.path = h.path"
 _GROWN = """
 SELECT k.id, p.path, p.bytes, p.checksum FROM part_keys k JOIN parts p USING (part_id)
@@ -217,7 +217,7 @@ class Ledger:
             "revisions", [{"revision": self._revision, "made_at": made_at, "action": action, "note": note}]
         )
 
-    def _records(self, kind: str, offered: Rows, replacing: frozenset[str] = frozenset()) -> None:
+    def _records(self, kind: str, offered: _Rows, replacing: frozenset[str] = frozenset()) -> None:
         """Insert new records; refuse existing ids with other content (a stack's id is its content)."""
         if not offered:
             return
@@ -244,7 +244,7 @@ class Ledger:
             self._state = None
             self._insert(f"{kind}s", [new])
 
-    def _check_collections(self, offered: Rows) -> None:
+    def _check_collections(self, offered: _Rows) -> None:
         known = self.ids("collection") if offered else frozenset()
         for record_id, row in offered.items():
             whole = row["collection_id"]
@@ -338,9 +338,9 @@ def _compare(kind: str, record_id: str, old: Mapping[str, Any], new: Mapping[str
             )
 
 
-def _rows(kind: str, records: Iterable[Any], row: Callable[[Any], dict[str, Any]]) -> Rows:
+def _rows(kind: str, records: Iterable[Any], row: Callable[[Any], dict[str, Any]]) -> _Rows:
     """Return records as catalogue rows by id; the same record twice counts once."""
-    rows: Rows = {}
+    rows: _Rows = {}
     for record in records:
         values = row(record)
         record_id = values[f"{kind}_id"]

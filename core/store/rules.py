@@ -20,12 +20,12 @@ from core.filters import Kind
 from core.records import Basis
 from core.tables import NUGGETS, TABLES, Frame
 
-Check = tuple[str, str]  # SQL condition (true or null = fine) and what is wrong otherwise, of the column {0}
-_COUNT: Check = ("{0} >= 0", "{0} is negative")
-_ORDINAL: Check = ("{0} >= 1", "{0} is less than 1")
-_NUMBER: Check = ("isfinite({0})", "{0} is not a number")
-_AMOUNT: Check = ("isfinite({0}) AND {0} >= 0", "{0} is negative or not a number")
-_CHECKS: Mapping[str, Check] = {
+_Check = tuple[str, str]  # SQL condition (true or null = fine) and what is wrong otherwise, of the column {0}
+_COUNT: _Check = ("{0} >= 0", "{0} is negative")
+_ORDINAL: _Check = ("{0} >= 1", "{0} is less than 1")
+_NUMBER: _Check = ("isfinite({0})", "{0} is not a number")
+_AMOUNT: _Check = ("isfinite({0}) AND {0} >= 0", "{0} is negative or not a number")
+_CHECKS: Mapping[str, _Check] = {
     **dict.fromkeys(("rank", "repeat", "place", "pass", "run", "k"), _ORDINAL),
     **dict.fromkeys(("tokens", "input_tokens", "output_tokens", "n"), _COUNT),
     **dict.fromkeys(("exposures", "locks", "contradictions"), _COUNT),
@@ -61,13 +61,13 @@ _LONG = ("title", "text", "tags", "answer", "note", "judge")  # Columns not show
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class TableRules:
     """Declared rules of one table."""
 
     order: tuple[str, ...]  # how rows are sorted on disk; the first column is the owner's id
     required: tuple[str, ...]  # columns that are never null; ids among them are never empty texts
     unique: tuple[tuple[str, ...], ...]  # sets of columns that identify a row
-    checks: Mapping[str, Check]  # checks of this table alone, by column
+    checks: Mapping[str, _Check]  # checks of this table alone, by column
     grows: bool  # whether an owner may get more rows later; then all of its parts count, not only the last
 
     @property
@@ -91,12 +91,12 @@ def _rules(
     required: str,
     *,
     unique: tuple[str, ...] | None = None,
-    checks: Mapping[str, Check] | None = None,
+    checks: Mapping[str, _Check] | None = None,
     grows: bool = False,
-) -> Rules:
+) -> TableRules:
     """Build rules from lists of columns; the sort key identifies a row, unless `unique` says otherwise."""
     keys = (order,) if unique is None else unique
-    return Rules(
+    return TableRules(
         tuple(order.split()),
         tuple(required.split()),
         tuple(tuple(key.split()) for key in keys),
@@ -105,7 +105,7 @@ def _rules(
     )
 
 
-RULES: Mapping[str, Rules] = {
+RULES: Mapping[str, TableRules] = {
     "queries": _rules("collection_id query_id", "collection_id query_id text"),
     "passages": _rules("collection_id passage_id", "collection_id passage_id text"),
     "judgements": _rules(_OF_QUERY, f"{_OF_QUERY} grade"),
@@ -158,10 +158,10 @@ RULES: Mapping[str, Rules] = {
     ),
 }
 
-Place = TypeVar("Place", bound=Hashable)
+_Place = TypeVar("_Place", bound=Hashable)
 
 
-def readable(table: str, held: Iterable[tuple[str, Place]]) -> list[tuple[list[str], list[Place]]]:
+def readable(table: str, held: Iterable[tuple[str, _Place]]) -> list[tuple[list[str], list[_Place]]]:
     """Return owners and files that one statement may read together.
 
     Where rows may be replaced, a file is read only for the owners whose current rows it holds: beside them
@@ -170,7 +170,7 @@ def readable(table: str, held: Iterable[tuple[str, Place]]) -> list[tuple[list[s
     Args:
         held: Each owner with a file that holds its current rows.
     """
-    lots: dict[Place | None, tuple[dict[str, None], dict[Place, None]]] = {}
+    lots: dict[_Place | None, tuple[dict[str, None], dict[_Place, None]]] = {}
     for owner, place in held:
         owners, places = lots.setdefault(place if RULES[table].replaced else None, ({}, {}))
         owners[owner] = places[place] = None

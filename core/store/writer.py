@@ -17,7 +17,7 @@ from core.records import Batch, now
 from core.store import engine, migrations
 from core.store.engine import ENGINE
 from core.store.layout import Layout, copy_catalogue, entries, remove
-from core.store.ledger import KINDS, Kind, Ledger
+from core.store.ledger import KINDS, Ledger, LedgerKind
 from core.store.parts import StoredRows, folders, write_parts
 from core.tables import TABLES
 
@@ -80,7 +80,7 @@ class Writer:
         """
         self._guarded(lambda: self._add(batch, frozenset(replacing), on_step))
 
-    def remove(self, kind: Kind, ids: Sequence[str]) -> None:
+    def remove(self, kind: LedgerKind, ids: Sequence[str]) -> None:
         """Hide records from this revision on; their rows stay, and earlier revisions show them.
 
         A collection hides its runs, golden sets and parts, a golden set its parts.
@@ -95,7 +95,7 @@ class Writer:
         """
         self._guarded(lambda: self._ledger.turn(kind, ids, "removed"))
 
-    def restore(self, kind: Kind, ids: Sequence[str]) -> None:
+    def restore(self, kind: LedgerKind, ids: Sequence[str]) -> None:
         """Bring deleted records back, with what their deletion hid; arguments and errors as for `remove`."""
         self._guarded(lambda: self._ledger.turn(kind, ids, "restored"))
 

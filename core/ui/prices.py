@@ -10,7 +10,7 @@ from core.analysis.workspace.figures.costs import repriced, used_by
 from core.analysis.workspace.view import View
 from core.decide.rules import decide
 from core.prices import Price, PriceBook
-from core.prices.book import Key
+from core.prices.book import PriceKey
 from core.ui import address, cache
 from core.ui.view import just_arrived
 from core.views.cost.words import BUYS, buying, changed, rechosen
@@ -56,7 +56,7 @@ def chip(view: View) -> None:
 
 
 @cache.cached(entries=64)
-def used_keys(view: View) -> frozenset[Key]:
+def used_keys(view: View) -> frozenset[PriceKey]:
     """Return the items and units that the workspace's stacks use."""
     return used_by(view.snapshot, view.table)
 

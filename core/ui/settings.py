@@ -14,7 +14,7 @@ from core.analysis.workspace.choices import Choices as Offered
 from core.analysis.workspace.clusters import groupings
 from core.analysis.workspace.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED
 from core.analysis.workspace.narrow import (
-    Choices,
+    NarrowChoices,
     Offer,
     Reads,
     about_offer,
@@ -30,7 +30,7 @@ from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError
 from core.metrics import REGISTRY, Measure
 from core.metrics.rates import ANSWER
-from core.params import Param, Value
+from core.params import Param, ParamValue
 from core.stats.latency import Generation, Speed
 from core.store import Snapshot
 from core.ui import cache
@@ -90,7 +90,7 @@ def cluster_by(snapshot: Snapshot, scope: Scope) -> str:
     return pick_asked("cluster_by", [AUTO, *known, SINGLY], few=True) if known else AUTO
 
 
-class Asking(Choices):
+class Asking(NarrowChoices):
     """Asks the visitor how to compare runs that differ: a control per difference."""
 
     offers = True
@@ -216,7 +216,7 @@ def parameters(name: str) -> str:
     return str(Measure(name, None, values))
 
 
-def _widget(param: Param) -> Value:
+def _widget(param: Param) -> ParamValue:
     key = parameter_key(param) or param.name
     if param.choices:
         default = str(param.default)

@@ -19,7 +19,7 @@ from core.analysis.workspace.choices import lacking
 from core.analysis.workspace.view import Place, View
 from core.errors import ClqError, refusal
 from core.jobs import State
-from core.jobs.job import STATUS, Job, begin, new_folder
+from core.jobs.job import STATUS, Launch, begin, new_folder
 from core.ui import access, address, cache
 from core.ui.address.links import link
 from core.ui.address.state import (
@@ -349,7 +349,7 @@ def _begin() -> None:
 @st.fragment(run_every=0.5)
 def _watch() -> None:
     """Draw progress, refreshed twice a second."""
-    job: Job = st.session_state[_JOB]
+    job: Launch = st.session_state[_JOB]
     status = job.status()
     if status.state is State.RUNNING:
         st.progress(status.share if status.total else 0.0, plain(f"The demo: {status.stage or 'starting'}"))

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from core.analysis.workspace.pools import BALANCED, ORDERING, RETRIEVAL
-from core.axes import NEAR_COPIES, Spec, as_read
+from core.axes import NEAR_COPIES, AxisSpec, as_read
 from core.decide.ties import Paired
 from core.views import text
 
@@ -43,30 +43,30 @@ class Lever:
 
     words: str
     keys: frozenset[str] = frozenset()
-    fits: Callable[[Spec], bool] = lambda _: True
-    done: Callable[[Spec, Spec], bool] = lambda own, other: own != other
-    like: Callable[[Spec], bool] = lambda _: False
+    fits: Callable[[AxisSpec], bool] = lambda _: True
+    done: Callable[[AxisSpec, AxisSpec], bool] = lambda own, other: own != other
+    like: Callable[[AxisSpec], bool] = lambda _: False
 
 
-def _reranks(spec: Spec) -> bool:
+def _reranks(spec: AxisSpec) -> bool:
     return spec.get("reranker") not in (None, NONE)
 
 
-def _mode(spec: Spec) -> str | None:
+def _mode(spec: AxisSpec) -> str | None:
     mode = spec.get("mode")
     return None if mode is None else str(mode)
 
 
-def _fused(own: Spec, other: Spec) -> bool:
+def _fused(own: AxisSpec, other: AxisSpec) -> bool:
     leg = _DENSE if _mode(own) == "dense" else _SPARSE
     return _mode(other) == "hybrid" and all(own.get(key) == other.get(key) for key in leg)
 
 
-def _deeper(own: Spec, other: Spec) -> bool:
+def _deeper(own: AxisSpec, other: AxisSpec) -> bool:
     return int(other.get("candidates") or 0) > int(own.get("candidates") or 0)
 
 
-def _size(spec: Spec) -> float:
+def _size(spec: AxisSpec) -> float:
     chunker = spec.get("chunker")
     size = chunker.get("size") if isinstance(chunker, Mapping) else None
     return float(size) if isinstance(size, int | float) else 0.0
@@ -179,7 +179,7 @@ def _by_reranker(same: Sequence[_Other]) -> list[_Other]:
 class _Other:
     """A stack compared with the one in question."""
 
-    spec: Spec
+    spec: AxisSpec
     row: Mapping[str, Any]
     within: bool  # whether it is within the limits
     surely: int  # 1 = significantly better, −1 = worse, 0 = neither
@@ -210,7 +210,7 @@ def _gain(row: Mapping[str, Any], other: Mapping[str, Any], paired: Paired | Non
     return (low > 0) - (high < 0), f"{text.signed(gain)} [{text.signed(low)}, {text.signed(high)}]"
 
 
-def _pulled(lever: Lever, own: Spec, other: Spec) -> bool:
+def _pulled(lever: Lever, own: AxisSpec, other: AxisSpec) -> bool:
     """Return whether another specification is this one with only a lever applied."""
     if not lever.keys or own == other:
         return False

@@ -165,6 +165,6 @@ def _held(store: Path, revision: int) -> frozenset[str]:
     )
 
 
-def _early(status: jobs.Status) -> Status:
+def _early(status: jobs.JobStatus) -> Status:
     values = {field.name: getattr(status, field.name) for field in fields(status)}
     return Status(**{**values, "stage": "reading the corpus" if status.state is State.RUNNING else ""})

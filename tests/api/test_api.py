@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import core as clq
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.scope import Quality
-from core.api.options import Asked
+from core.api.options import AskedOptions
 from core.cli.app import app
 from core.errors import ClqError, InputError, UnknownNameError
 from core.paths import ROOT
@@ -218,7 +218,7 @@ def test_everything_shows_itself_and_no_name_is_markup(hostile_store: Path):
 
 def test_choices_of_python_are_those_of_commands():
     limits = {"measure", "sla_ms", "budget", "min_quality", "max_harm", "collection", "golden_set"}
-    assert set(Asked.__annotations__) == {field.name for field in fields(Question)} - limits
+    assert set(AskedOptions.__annotations__) == {field.name for field in fields(Question)} - limits
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from core.cli.app import app
 from core.cli.import_ import InFile
-from core.importers import Progress
-from core.jobs import Status, Tracker
+from core.importers import ReadProgress
+from core.jobs import JobStatus, Tracker
 from core.store import Store
 
 RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\n"
@@ -140,16 +140,16 @@ def test_a_cancelled_import_leaves_the_store_as_it_was(
 
 def test_progress_is_written_now_and_then(tmp_path: Path) -> None:
     clock = {"s": 0.0}
-    tracker = Tracker(Status(name="x"), path=tmp_path / "status.json", clock=lambda: clock["s"])
+    tracker = Tracker(JobStatus(name="x"), path=tmp_path / "status.json", clock=lambda: clock["s"])
     teller = InFile(tracker)
     seen = []
 
-    def tell(now: Progress) -> None:
+    def tell(now: ReadProgress) -> None:
         teller(now)
         told = json.loads((tmp_path / "status.json").read_text())
         seen.append((told["counted"], told["whole"], told["unit"]))
 
-    progress = Progress(tell)
+    progress = ReadProgress(tell)
     progress.total = 100
     for position, seconds in ((10, 0.0), (20, 0.3), (30, 0.31), (40, 1.0)):
         clock["s"] = seconds
@@ -161,10 +161,10 @@ def test_progress_is_written_now_and_then(tmp_path: Path) -> None:
 
 def test_a_status_that_cannot_be_written_ends_no_import_and_a_full_disk_is_said(tmp_path: Path) -> None:
     absent, status = (
-        InFile(Tracker(Status(name="x"), path=path))
+        InFile(Tracker(JobStatus(name="x"), path=path))
         for path in (tmp_path / "absent" / "status.json", tmp_path / "status.json")
     )
-    absent(Progress(lambda _: None))
+    absent(ReadProgress(lambda _: None))
     status.failed(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     assert "the disk is full" in json.loads((tmp_path / "status.json").read_text())["message"]
 

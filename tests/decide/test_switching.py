@@ -16,8 +16,8 @@ from core.decide.switching import (
     LEVEL,
     STEPS,
     Gain,
-    Item,
     Move,
+    SwitchItem,
     Terms,
     gains,
     largest,
@@ -106,7 +106,7 @@ def gain(difference: float = 0.0, *, better: float = 1.0, no_worse: float = 1.0)
     return Gain(difference, -1.0, 1.0, 0.5, better, no_worse, 100)
 
 
-COSTS = (Item("embed again", 1200.0, ""),)
+COSTS = (SwitchItem("embed again", 1200.0, ""),)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ COSTS = (Item("embed again", 1200.0, ""),)
         ({"gain": gain(no_worse=0.001), "saves_usd": 0.0, "saves_ms": 9.0, "items": ()}, {}, "stay"),
         ({"gain": gain(no_worse=0.001), "saves_usd": None, "saves_ms": 0.0}, {}, "unknown"),
         (
-            {"gain": gain(no_worse=0.001), "saves_usd": 9.0, "items": (Item("embed", None, ""),)},
+            {"gain": gain(no_worse=0.001), "saves_usd": 9.0, "items": (SwitchItem("embed", None, ""),)},
             {},
             "unknown",
         ),

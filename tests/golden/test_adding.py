@@ -8,14 +8,25 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.golden.adding import MADE_BY, Counts, Grades, ancestry, described, name_for, over, refuse_other
+from core.golden.adding import (
+    MADE_BY,
+    AddedCounts,
+    AddedGrades,
+    ancestry,
+    described,
+    name_for,
+    over,
+    refuse_other,
+)
 from core.records import GoldenSet
 from core.tables import frame
 
 Place = tuple[str, str, int, int, int]  # query, source, first and last character, grade
 
 
-def grades(name: str, places: Sequence[Place] = (), passages: Sequence[tuple[str, str, int]] = ()) -> Grades:
+def grades(
+    name: str, places: Sequence[Place] = (), passages: Sequence[tuple[str, str, int]] = ()
+) -> AddedGrades:
     spans = [
         {"golden_set_id": name, "query_id": query, "source": source, "start_char": start, "end_char": end,
          "grade": grade, "raw": grade}
@@ -26,7 +37,7 @@ def grades(name: str, places: Sequence[Place] = (), passages: Sequence[tuple[str
         for query, passage, grade in passages
     ]
     golden = GoldenSet(golden_set_id=name, collection_id="c", name=name, judge=name)
-    return Grades(golden, frame("judgements", rows), frame("spans", spans))
+    return AddedGrades(golden, frame("judgements", rows), frame("spans", spans))
 
 
 @pytest.mark.parametrize(
@@ -62,11 +73,11 @@ def test_places(known, hand, left, counts):
     judgements, spans, found = over(grades("known", placed[0]), grades("hand", placed[1]))
     assert judgements.is_empty()
     assert sorted(spans.select("start_char", "end_char", "grade").iter_rows()) == left
-    assert found == Counts(*counts)
+    assert found == AddedCounts(*counts)
     elsewhere = [("other", "d", *place) for place in hand]
     _, spans, found = over(grades("known", placed[0]), grades("hand", elsewhere))
     assert spans.height == len(known) + len(hand)
-    assert found == Counts(), "of another question"
+    assert found == AddedCounts(), "of another question"
 
 
 def test_passages():
@@ -76,7 +87,7 @@ def test_passages():
     found = sorted(judgements.select("query_id", "passage_id", "grade").iter_rows())
     assert found == [("q", "a", 2), ("q", "b", 1), ("r", "a", 3), ("s", "c", 4)]
     assert spans.is_empty()
-    assert counts == Counts(2, 1)
+    assert counts == AddedCounts(2, 1)
 
 
 def sets(*rows: tuple[str, Sequence[str], str]) -> pl.DataFrame:
@@ -125,12 +136,15 @@ def test_a_name_of_another_is_refused():
 @pytest.mark.parametrize(
     ("counts", "said"),
     [
-        (Counts(), "No known place is graded by hand too."),
-        (Counts(1, 0), "Of 1 known place graded by hand too, none differs."),
-        (Counts(1200, 3), "Of 1,200 known places graded by hand too, 3 differ: the grade by hand counts."),
+        (AddedCounts(), "No known place is graded by hand too."),
+        (AddedCounts(1, 0), "Of 1 known place graded by hand too, none differs."),
+        (
+            AddedCounts(1200, 3),
+            "Of 1,200 known places graded by hand too, 3 differ: the grade by hand counts.",
+        ),
     ],
 )
-def test_what_is_said(counts: Counts, said: str):
+def test_what_is_said(counts: AddedCounts, said: str):
     golden = described("both", [grades("known"), grades("Anne")], counts, "c", [64, 12])
     assert golden.notes == f"64 known grades of known, and 12 by Anne. {said}"
     assert golden.parents == ("known", "Anne")

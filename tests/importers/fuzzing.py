@@ -9,7 +9,7 @@ import random
 import polars as pl
 
 from core.errors import ClqError
-from core.importers import Import, Limits, Options, load, preview
+from core.importers import Import, Options, ReadLimits, load, preview
 from core.importers.formats.own import _run, _run_row
 from core.store.rules import RULES
 from core.tables import TABLES
@@ -20,7 +20,7 @@ CASES = int(os.environ.get("CLQ_FUZZ_CASES", "450"))
 """Damaged files in all: a third each damaged samples, samples with odd values, and real files."""
 SEED = os.environ.get("CLQ_FUZZ_SEED", "clq")
 OPTIONS = Options(
-    limits=Limits(total_bytes=1 << 24, grace_bytes=1 << 20),
+    limits=ReadLimits(total_bytes=1 << 24, grace_bytes=1 << 20),
     split="test",
     known_collections=frozenset({"held"}),
     documents=at_hand,

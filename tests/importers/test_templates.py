@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from core.importers import TEMPLATES, Row, preview
+from core.importers import TEMPLATES, RowMeaning, preview
 from tests.importers.helpers import read, up
 
 BRINGS = {
@@ -19,7 +19,7 @@ BRINGS = {
 def test_a_template_is_taken_whole(row):
     file = up(TEMPLATES[row].file, TEMPLATES[row].text)
     (seen,) = preview([file])
-    known = row if row in get_args(Row) else None
+    known = row if row in get_args(RowMeaning) else None
     assert (seen.row, seen.problem) == (known, "")
     made = read(file)
     assert made.taken == BRINGS[row]

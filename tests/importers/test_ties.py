@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ir_measures import AP, RR, P, nDCG
 
 from core.analysis.scoring.files import score_files
-from core.importers import Import, Limits, Options, load
+from core.importers import Import, Options, ReadLimits, load
 from core.metrics import parse_list
 from tests.cli.test_commands import Cli, cli
 from tests.importers.helpers import rows, up
@@ -47,7 +47,7 @@ CASES = {
 def test_the_files_ranks_win_unless_trec_evals_order_is_asked_for(
     scores: list[float], theirs: list[str], says: str | None, rows_in_memory: int
 ) -> None:
-    file, limits = up("a.trec", trec([scores])), Limits(rows_in_memory=rows_in_memory)
+    file, limits = up("a.trec", trec([scores])), ReadLimits(rows_in_memory=rows_in_memory)
     own = load([file], Options(collection_id="c", limits=limits))
     assert order(own) == [f"d{place}" for place in range(1, len(scores) + 1)]
     said = [note for note in own.notes if "trec_eval" in note]

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.analysis.workspace.view import Place
 from core.cli.base import Context
-from core.cli.deciding import Question
+from core.cli.deciding import QuestionOptions
 from core.report import page as report
 from core.report import render
 from core.report.page import Said, as_file, as_json, flat, say
@@ -201,7 +201,7 @@ def said(store: Path, place: str, collection: str) -> Said:
 @cache
 def workspace(store: Path, collection: str, *, whole: bool) -> Place:
     """A workspace that all places share; whole with what it compares, as the command line asks for it."""
-    question, context = Question(collection=collection), Context(store)
+    question, context = QuestionOptions(collection=collection), Context(store)
     return question.on_page(context) if whole else question.in_store(context)
 
 

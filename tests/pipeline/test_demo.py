@@ -8,7 +8,7 @@ import pytest
 from core.pipeline import demo
 from core.pipeline.demo import REPEATS, grid, noisy, run_demo
 from core.pipeline.evaluate import corpus_of
-from core.pipeline.sweep.check import Facts, check_stacks
+from core.pipeline.sweep.check import SpecFacts, check_stacks
 from core.pipeline.sweep.problems import Severity
 from core.records import Batch, Stack
 from core.store import Store
@@ -70,7 +70,7 @@ def test_the_grid_has_76_different_stacks_that_can_run():
     stacks = grid()
     assert len({stack.stack_id for stack in stacks}) == len(stacks) == 76
     assert len({stack.label for stack in stacks}) == 76
-    assert {each.severity for each in check_stacks(stacks, Facts())} == {
+    assert {each.severity for each in check_stacks(stacks, SpecFacts())} == {
         Severity.WARNING
     }  # K = 200 of 2 · 100
     modes = Counter(stack.spec["mode"] for stack in stacks)

@@ -13,8 +13,8 @@ from core.conformance.indexes import index_faults
 from core.conformance.models import model_faults
 from core.conformance.sections import section_faults
 from core.pipeline.index import DatabaseIndex
-from core.pipeline.index.kinds import Engine, shared
-from core.pipeline.index.outside import Facts
+from core.pipeline.index.kinds import IndexEngine, shared
+from core.pipeline.index.outside import DatabaseFacts
 from core.plugins import plugins
 from core.providers.base import Reply
 from core.providers.chat import FakeChat
@@ -136,7 +136,7 @@ def test_a_model(kind: type, said: list[str]):
 class Plain(DatabaseIndex):
     """Keeps vectors in a file of numpy."""
 
-    engine = Engine(
+    engine = IndexEngine(
         name="plain", title="Plain", text="A file.", options=shared("", id="id", vector="vector"),
         package="numpy", requirements="requirements.txt", example="", schemes=(),
         vector_bytes=lambda dim, _options: 4.0 * dim, folder=True,
@@ -154,7 +154,7 @@ class Plain(DatabaseIndex):
 
     def _look(self):
         count, dim = np.load(self.file).shape
-        return Facts(dim, count, None)
+        return DatabaseFacts(dim, count, None)
 
     def _scores(self, query):
         vectors = np.load(self.file)
@@ -208,7 +208,7 @@ class Reshuffled(Plain):
 class Serving(Plain):
     """Needs a server, and is not tried."""
 
-    engine = Engine(
+    engine = IndexEngine(
         name="serving", title="Serving", text="A server.", options=shared("X", id="id", vector="vector"),
         package="numpy", requirements="requirements.txt", example="", schemes=("http",),
         vector_bytes=lambda dim, _options: 4.0 * dim,

@@ -20,7 +20,7 @@ from core.providers.base import Purpose
 from core.providers.calls import Journal
 from core.providers.config import ModelConfig
 from core.providers.embed import batches, make_embedder
-from core.providers.embed.remote import OpenAIEmbedder, Received
+from core.providers.embed.remote import OpenAIEmbedder, ReceivedVectors
 from core.records import Basis
 from tests.cli.test_commands import Cli
 
@@ -156,7 +156,7 @@ def test_a_sweep_runs_against_it(server: str, tmp_path: Path, monkeypatch: pytes
     sent: list[list[str]] = []
     send = OpenAIEmbedder.send
 
-    def watched(self: OpenAIEmbedder, some: list[str], purpose: Purpose) -> Received:
+    def watched(self: OpenAIEmbedder, some: list[str], purpose: Purpose) -> ReceivedVectors:
         sent.append(some)
         return send(self, some, purpose)
 

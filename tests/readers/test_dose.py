@@ -20,7 +20,7 @@ from core.readers.dose import (
     response,
     sent_passages,
 )
-from core.work.readers.job import Material, ReaderJob, Replay
+from core.work.readers.job import Material, ReaderJob, ReaderReplay
 
 
 def counts(grades: list[int | None]) -> dict[str, float]:
@@ -53,7 +53,7 @@ def test_what_was_sent_is_rebuilt_as_the_job_sends_it(mode: str, k: int | None, 
     asked = pl.DataFrame([("q", mode, k)], schema=schema, orient="row")
     rows = sent_passages(asked, RANKED, GRADES, RANKED).sort("place")
     assert rows["grade"].to_list() == grades
-    replay = Replay("r", "c", {"q": ("a", "b", "c")}, {"q": ("b", "d")}, {"q": ("a", "c")})
+    replay = ReaderReplay("r", "c", {"q": ("a", "b", "c")}, {"q": ("b", "d")}, {"q": ("a", "c")})
     material = Material("c", {"q": "?"}, {"c": {}}, (replay,))
     job = ReaderJob(name="j", reader=Reader(models=("fake",), modes=(mode,), k=(k or 1,)), material=material)
     of = dict(GRADES.select("passage_id", "grade").iter_rows())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis.workspace.narrow import Choices, judging, narrow
+from core.analysis.workspace.narrow import NarrowChoices, judging, narrow
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.view import View
 from core.report.files import command, pinned_link
@@ -42,7 +42,7 @@ def test_what_is_usual_needs_no_words(case: View):
 
 
 def test_what_was_put_together_is_put_together_again(case: View):
-    found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=Choices(as_they_are=True))
+    found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=NarrowChoices(as_they_are=True))
     assert len(found.compared.sentences) == 2
     whole = replace(case, compared=found.compared)
     assert str(command(whole)).endswith(" --together")
@@ -53,7 +53,7 @@ def test_what_was_put_together_is_put_together_again(case: View):
 @pytest.mark.slow
 def test_well_judged_queries_are_asked_for_again(case: View):
     wanted = judging(RANK.k, "all", everywhere=True)
-    found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=Choices(wanted))
+    found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=NarrowChoices(wanted))
     strict = replace(case, scope=found.scope, latency=found.latency, compared=found.compared)
     assert "--judged all" in str(command(strict))
     assert str(command(strict)).endswith(" --every-golden-set")

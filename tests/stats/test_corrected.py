@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.judges import GOOD, KINDS, Case, choose, simulate
-from core.stats.corrected import FEW, Errors, Scored, correct, rogan_gladen
+from core.stats.corrected import FEW, Errors, ScoredLabels, correct, rogan_gladen
 
 NAN = np.nan
 
@@ -41,7 +41,7 @@ def test_shares_near_an_end_are_narrower_than_people_alone_and_hold():
 
 def test_a_share_of_which_no_error_was_seen_has_an_interval_inside_0_to_1():
     truth = np.repeat([1.0, 0.0], [380, 20])
-    told = correct(Scored(np.where(np.arange(400) % 10 == 0, truth, NAN), truth))
+    told = correct(ScoredLabels(np.where(np.arange(400) % 10 == 0, truth, NAN), truth))
     assert told.value == pytest.approx(truth.mean())
     assert 0 <= told.low < told.value < told.high <= 1
     assert told.high - told.low < 0.75 * (told.alone_high - told.alone_low)
@@ -49,8 +49,8 @@ def test_a_share_of_which_no_error_was_seen_has_an_interval_inside_0_to_1():
 
 def test_two_judges_who_say_the_same_count_as_one():
     _, judged, graded = some(60, 600)
-    one = correct(Scored(graded, judged))
-    both = correct(Scored(graded, np.stack([judged, judged], axis=1)))
+    one = correct(ScoredLabels(graded, judged))
+    both = correct(ScoredLabels(graded, np.stack([judged, judged], axis=1)))
     assert (both.low, both.high) == pytest.approx((one.low, one.high), abs=2e-3)
 
 
@@ -63,24 +63,24 @@ def test_of_two_stacks_the_better_is_chosen_although_the_judge_likes_the_worse()
 
 def test_a_good_judge_is_worth_grades_and_a_useless_one_costs_none():
     _, judged, graded = some(60, 600)
-    told = correct(Scored(graded, judged))
+    told = correct(ScoredLabels(graded, judged))
     assert told.graded == 60
     assert told.questions == 600
     assert told.effective > 1.5 * 60
     noise = np.random.default_rng(0).random(600)
-    assert correct(Scored(graded, noise)).effective == pytest.approx(60, rel=0.1)
+    assert correct(ScoredLabels(graded, noise)).effective == pytest.approx(60, rel=0.1)
 
 
 def test_a_judge_that_says_the_same_of_all_changes_nothing():
     _, _, graded = some(60, 600)
-    told = correct(Scored(graded, np.ones(600)))
+    told = correct(ScoredLabels(graded, np.ones(600)))
     assert (told.value, told.low, told.high) == (told.alone, told.alone_low, told.alone_high)
     assert told.moved == pytest.approx(told.alone - 1)
 
 
 def test_where_all_is_graded_people_decide():
     truth, judged, _ = some(0, 80)
-    told = correct(Scored(truth, judged))
+    told = correct(ScoredLabels(truth, judged))
     assert told.value == pytest.approx(truth.mean())
     assert told.effective == pytest.approx(80)
 
@@ -90,16 +90,16 @@ def test_the_weight_is_that_of_the_regression_estimator():
     known = ~np.isnan(graded)
     slope = np.cov(graded[known], judged[known])[0, 1] / np.var(judged[known], ddof=1)
     expect = graded[known].mean() + slope * (judged.mean() - judged[known].mean())
-    assert correct(Scored(graded, judged)).value == pytest.approx(expect, abs=2e-3)
+    assert correct(ScoredLabels(graded, judged)).value == pytest.approx(expect, abs=2e-3)
 
 
 def test_influence_adds_up_to_the_difference_of_two_stacks():
     truth, judged, graded = some(80, 400)
     _, other, graded_other = some(80, 400, seed=4)
-    both = correct(Scored(graded, judged), Scored(graded_other, other))
+    both = correct(ScoredLabels(graded, judged), ScoredLabels(graded_other, other))
     assert both.graded == 80
     assert both.influence.shape == (400,)
-    same = correct(Scored(graded, judged), Scored(graded, judged))
+    same = correct(ScoredLabels(graded, judged), ScoredLabels(graded, judged))
     assert same.value == pytest.approx(0)
     assert truth.mean() != other.mean()
 
@@ -107,20 +107,20 @@ def test_influence_adds_up_to_the_difference_of_two_stacks():
 @pytest.mark.parametrize("n", [0, 1, FEW - 1])
 def test_too_few_grades_have_no_interval(n: int):
     _, judged, graded = some(n, 100)
-    told = correct(Scored(graded, judged))
+    told = correct(ScoredLabels(graded, judged))
     assert np.isnan(told.low)
     assert np.isnan(told.high)
 
 
 def test_more_grades_narrow_it_until_the_judge_alone_is_left():
     _, judged, graded = some(50, 500)
-    told = correct(Scored(graded, judged))
+    told = correct(ScoredLabels(graded, judged))
     widths = [told.width(more) for more in (0, 10, 100, 10**9)]
     assert widths == sorted(widths, reverse=True)
     assert widths[0] == pytest.approx(told.high - told.low)
     assert widths[-1] > 0
     more = np.where(np.arange(500) < 100, some(500, 500)[0], NAN)
-    assert correct(Scored(more, judged)).width() == pytest.approx(told.width(50), rel=0.25)
+    assert correct(ScoredLabels(more, judged)).width() == pytest.approx(told.width(50), rel=0.25)
 
 
 def test_rogan_gladen_as_the_source_has_it():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.metrics import Measure, score_at
-from core.stats.judge_noise import Judged, audited, places, posterior, replicates
+from core.stats.judge_noise import JudgedSample, audited, places, posterior, replicates
 
 MEASURE = Measure.parse("RA-nWG@10")
 N, K, STACKS = 40, 10, 5
@@ -46,8 +46,8 @@ class World:
             known[at] = self.true.ravel()[at]
         return known
 
-    def judged(self, known: np.ndarray) -> Judged:
-        return Judged(
+    def judged(self, known: np.ndarray) -> JudgedSample:
+        return JudgedSample(
             query=np.repeat(np.arange(self.queries), N),
             grade=self.machine.ravel(),
             known=known,
@@ -102,7 +102,7 @@ def test_slots_that_nobody_judged_and_empty_ones_stay_what_they_are() -> None:
         seen.append((grades, counts))
         return np.zeros(grades.shape[:2])
 
-    judged = Judged(
+    judged = JudgedSample(
         query=np.array([0, 0, 1]),
         grade=np.array([5, 1, 3], dtype=np.int8),
         known=np.array([4, 0, 0], dtype=np.int8),

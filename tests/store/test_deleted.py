@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from core.errors import ClqError, InputError, StoreError, UnknownNameError
 from core.records import Batch, Collection, GoldenSet
-from core.store import Kind, Snapshot, Store, doctor
+from core.store import LedgerKind, Snapshot, Store, doctor
 from core.store.ledger import standing
 from tests import stores
 from tests.store import chunked, material
@@ -31,13 +31,13 @@ def cut(store: Store) -> Store:
     return store
 
 
-def remove(store: Store, kind: Kind, *ids: str) -> Snapshot:
+def remove(store: Store, kind: LedgerKind, *ids: str) -> Snapshot:
     with store.write("delete") as writer:
         writer.remove(kind, ids)
     return store.read()
 
 
-def restore(store: Store, kind: Kind, *ids: str) -> Snapshot:
+def restore(store: Store, kind: LedgerKind, *ids: str) -> Snapshot:
     with store.write("restore") as writer:
         writer.restore(kind, ids)
     return store.read()
@@ -140,7 +140,7 @@ def test_twice_and_in_one_transaction(filled: Store) -> None:
     ],
 )
 def test_what_cannot_be_deleted(
-    cut: Store, kind: Kind, name: str, error: type[ClqError], message: str
+    cut: Store, kind: LedgerKind, name: str, error: type[ClqError], message: str
 ) -> None:
     before = files(cut)
     for turned in (remove, restore):
@@ -266,7 +266,7 @@ def test_which_revisions_changed_a_collection(cut: Store) -> None:
         runs=(run("gold", collection_id="far"),),
     )
     graded = judgements({"q9": {"p": 5}}, "corpus")
-    steps: list[tuple[str, Batch | tuple[Kind, str]]] = [
+    steps: list[tuple[str, Batch | tuple[LedgerKind, str]]] = [
         ("far", far),
         ("far", Batch(frames={"judgements": graded})),
         ("corpus", Batch(golden_sets=(replace(GOLD, golden_set_id="spare"),))),

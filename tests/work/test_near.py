@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.axes import Spec
+from core.axes import AxisSpec
 from core.errors import ClqError, InputError
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.problems import Problem
@@ -44,7 +44,7 @@ def store(tmp_path: Path) -> Store:
     return lab.write(tmp_path / "store")
 
 
-def read(store: Store, search: str, top: str = "") -> tuple[list[Spec], list[Problem]]:
+def read(store: Store, search: str, top: str = "") -> tuple[list[AxisSpec], list[Problem]]:
     text = SPEC.format(search=search, top=top)
     job, problems = EVALUATION.read(store.read(), parse(text), {"list": BOOK}, to_run=False)
     return [stack.spec for stack in job.stacks], problems
@@ -73,7 +73,7 @@ def test_stacks_beyond_the_step_are_not_begun(store: Store, limit: str, kept: se
     assert said == ([f"{beyond} of 9 stacks are beyond them and not begun."] if beyond else [])
 
 
-def _kind(spec: Spec) -> str:
+def _kind(spec: AxisSpec) -> str:
     return f"{spec['embedder']} {spec['index']}" if spec["mode"] == "dense" else str(spec["mode"])
 
 

@@ -12,12 +12,12 @@ from typing import Any, Literal, Union, get_args, get_origin
 from typer.main import get_command
 
 from core.cli.app import app
-from core.cli.deciding import Question
+from core.cli.deciding import QuestionOptions
 from tools.reference.markdown import code, table
 
 HEADS = ("option", "value", "default", "what it does")
 _WORDS: Mapping[type, str] = {str: "text", int: "whole number", float: "number", Path: "path", bool: ""}
-_DECIDING = {each.name for each in fields(Question)}
+_DECIDING = {each.name for each in fields(QuestionOptions)}
 
 
 def commands() -> str:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from core.analysis.workspace.view import View
-from core.axes import Spec, Step
+from core.axes import AxisSpec, AxisStep
 from core.decide.axes import COST
-from core.decide.switching import WEEKS_PER_MONTH, Item, Terms, built
+from core.decide.switching import WEEKS_PER_MONTH, SwitchItem, Terms, built
 from core.errors import InputError, UnknownNameError
 from core.number_format import duration, format_bytes
 from core.providers.base import Purpose
@@ -78,7 +78,7 @@ class Ground:
     def _parts(self) -> dict[str, tuple[int, ...]]:
         return {}
 
-    def parts(self, spec: Spec) -> tuple[int, ...] | None:
+    def parts(self, spec: AxisSpec) -> tuple[int, ...] | None:
         """Return the stored passages of each partition of a stack; one if it has a single index.
 
         It is None if the store does not know by what its passages are parted.
@@ -137,9 +137,9 @@ class AskedMove:
     ground: Ground
     now: dict[str, Any]  # row of the stack table: the running stack
     to: dict[str, Any]  # row of the stack that would replace it
-    needs: Mapping[str, Step] | None  # the steps of the move, by the key that differs; None = unknown
-    was: Spec  # of the running stack
-    spec: Spec  # of the new stack
+    needs: Mapping[str, AxisStep] | None  # the steps of the move, by the key that differs; None = unknown
+    was: AxisSpec  # of the running stack
+    spec: AxisSpec  # of the new stack
 
     @property
     def terms(self) -> Terms:
@@ -170,15 +170,15 @@ def config_of(model: str) -> ModelConfig | None:
     return None
 
 
-def items_of(asked: AskedMove) -> Iterator[Item]:
+def items_of(asked: AskedMove) -> Iterator[SwitchItem]:
     """List the one-time costs of a move; a stack that replaces itself costs nothing."""
     if asked.to["run_id"] == asked.now["run_id"]:
         return
     terms = asked.terms
     if asked.needs is None:
-        yield Item("rebuild", None, NOT_SAID)
+        yield SwitchItem("rebuild", None, NOT_SAID)
     if asked.embeds:
-        yield Item("embed again", *_embedding(asked, asked.to, asked.passages))
+        yield SwitchItem("embed again", *_embedding(asked, asked.to, asked.passages))
     if any(asked.builds.values()):
         yield _building(asked)
     if terms.weeks_both:
@@ -188,7 +188,7 @@ def items_of(asked: AskedMove) -> Iterator[Item]:
     if terms.engineering_days is None or terms.engineering_days > 0:
         yield _engineering(terms)
     if terms.evaluation_usd != 0:
-        yield Item("evaluation", terms.evaluation_usd, "as given")
+        yield SwitchItem("evaluation", terms.evaluation_usd, "as given")
 
 
 def work_of(asked: AskedMove) -> Iterator[MoveWork]:
@@ -320,15 +320,15 @@ def _building_s(asked: AskedMove) -> tuple[float | None, str]:
     return math.fsum(known), f"{duration(math.fsum(known))} of one core, {' and '.join(parts)}"
 
 
-def _building(asked: AskedMove) -> Item:
+def _building(asked: AskedMove) -> SwitchItem:
     from core.pipeline.sweep.scale import usd_of  # noqa: PLC0415 - as above
 
     seconds, basis = _building_s(asked)
     usd = None if seconds is None else usd_of(asked.ground.book, "local-cpu", "cpu_hour", seconds / _S_PER_H)
-    return Item("build the index", usd, basis)
+    return SwitchItem("build the index", usd, basis)
 
 
-def _size(asked: AskedMove, spec: Spec) -> Size | None:
+def _size(asked: AskedMove, spec: AxisSpec) -> Size | None:
     """Return the size of a stack's index of vectors, or of those of its partitions together.
 
     It is None if it has none, or if the passages, or those of its partitions, are unknown.
@@ -342,35 +342,37 @@ def _size(asked: AskedMove, spec: Spec) -> Size | None:
     return index_at(dict(spec), asked.passages, asked.ground.book, {str(spec.get(FILTERING, "")): parts})
 
 
-def _unsized(asked: AskedMove, spec: Spec) -> str:
+def _unsized(asked: AskedMove, spec: AxisSpec) -> str:
     """Return why the size of a stack's indexes is not known; "" if it is."""
     if _size(asked, spec) is not None:
         return ""
     return _NO_SIZE if asked.passages is None or asked.ground.parts(spec) else _NO_PARTS
 
 
-def _second_index(asked: AskedMove) -> Item:
+def _second_index(asked: AskedMove) -> SwitchItem:
     size, weeks = _size(asked, asked.spec), asked.terms.weeks_both
     if size is None or size.usd_per_month is None:
         what = "prices of memory and disk, or the least that a partition takes, are not known"
-        return Item("second index", None, _unsized(asked, asked.spec) or what)
+        return SwitchItem("second index", None, _unsized(asked, asked.spec) or what)
     held = f"{format_bytes(size.memory_bytes)} of memory, {format_bytes(size.disk_bytes)} of disk"
     held += f" in {size.indexes:,} partitions" if size.indexes > 1 else ""
-    return Item("second index", size.usd_per_month * weeks / WEEKS_PER_MONTH, f"{held}, {weeks:g} weeks")
+    return SwitchItem(
+        "second index", size.usd_per_month * weeks / WEEKS_PER_MONTH, f"{held}, {weeks:g} weeks"
+    )
 
 
-def _both(cost_per_1k: float | None, terms: Terms) -> Item:
+def _both(cost_per_1k: float | None, terms: Terms) -> SwitchItem:
     basis = f"{terms.weeks_both:g} weeks of the new one beside the old"
     if terms.queries_per_month is None:
-        return Item("both run", None, "queries per month are not given")
+        return SwitchItem("both run", None, "queries per month are not given")
     if cost_per_1k is None:
-        return Item("both run", None, f"{basis}: cost not known")
+        return SwitchItem("both run", None, f"{basis}: cost not known")
     month = cost_per_1k * terms.queries_per_month / 1000
-    return Item("both run", month * terms.weeks_both / WEEKS_PER_MONTH, basis)
+    return SwitchItem("both run", month * terms.weeks_both / WEEKS_PER_MONTH, basis)
 
 
-def _engineering(terms: Terms) -> Item:
+def _engineering(terms: Terms) -> SwitchItem:
     if terms.engineering_days is None or terms.usd_per_day is None:
-        return Item("engineering", None, "days or dollars per day are not given")
+        return SwitchItem("engineering", None, "days or dollars per day are not given")
     basis = f"{terms.engineering_days:g} days at ${terms.usd_per_day:,.0f}"
-    return Item("engineering", terms.engineering_days * terms.usd_per_day, basis)
+    return SwitchItem("engineering", terms.engineering_days * terms.usd_per_day, basis)

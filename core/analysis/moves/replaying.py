@@ -21,7 +21,7 @@ from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence, furthest
 from core.analysis.workspace.view import View
 from core.arrays import Floats
-from core.axes import KEYS, SAID_REST, Spec, drops, qualities
+from core.axes import KEYS, SAID_REST, AxisSpec, drops, qualities
 from core.decide.held_out import FOLDS, best_row, held_out
 from core.decide.switching import Gain, gains
 from core.metrics import Measure
@@ -42,7 +42,7 @@ _OWN = {"mode", "name", "candidates", "fusion", *_SPARSE, *_DENSE}
 class Replay:
     """The best fusion of two stored legs, against the stack that runs today."""
 
-    spec: Spec
+    spec: AxisSpec
     name: str
     cost: float | None  # of the same legs as measured, as fusing them otherwise costs no more; None = unknown
     tried: int  # settings that it was chosen from
@@ -155,7 +155,7 @@ def _legs(view: View) -> dict[str, list[dict[str, Any]]]:
     return {mode: list(legs.values()) for mode, legs in found.items()}
 
 
-def _rest(spec: Spec) -> dict[str, Any]:
+def _rest(spec: AxisSpec) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key not in _OWN}
 
 
@@ -242,7 +242,7 @@ def _against(world: _World, today: Floats, tried: Sequence[_Tried]) -> tuple[Rep
     return tuple(sorted(made, key=lambda replay: -replay.gain.difference))
 
 
-def _spec(one: _Tried, fusion: Mapping[str, Any]) -> Spec:
+def _spec(one: _Tried, fusion: Mapping[str, Any]) -> AxisSpec:
     """Return the specification of a fused stack, with the keys of both legs."""
     sparse, dense = (leg["spec"] for leg in one.legs)
     candidates = min(sparse["candidates"], dense["candidates"])
@@ -258,12 +258,12 @@ def _name(one: _Tried, fusion: Mapping[str, Any], measured: Collection[str]) -> 
     return whole if short in measured else short
 
 
-def _alike(spec: Spec) -> dict[str, Any]:
+def _alike(spec: AxisSpec) -> dict[str, Any]:
     """Return a specification without its name and its K, which nothing reads in a fusion."""
     return {**spec, "candidates": None, "name": None}
 
 
-def _measured_cost(view: View, spec: Spec) -> float | None:
+def _measured_cost(view: View, spec: AxisSpec) -> float | None:
     """Return the cost of a measured fusion of the same legs; None if there is none."""
     own = {**_alike(spec), "fusion": None}
     for text, cost in view.table.select("spec", "cost").iter_rows():

@@ -22,14 +22,14 @@ from core.analysis.moves.cost import (
 from core.analysis.moves.payback import Monthly, monthly
 from core.analysis.moves.replaying import Replay
 from core.analysis.workspace.view import View
-from core.axes import Step
+from core.axes import AxisStep
 from core.decide.axes import COST, LATENCY, NEEDED, STEP, SWITCHING
 from core.decide.rules import decide
 from core.decide.switching import (
     Gain,
     Move,
+    SwitchVerdict,
     Terms,
-    Verdict,
     gains,
     largest,
     needed,
@@ -60,10 +60,10 @@ class Switch:
 
     now: dict[str, Any]  # row of the stack table: the running stack
     to: dict[str, Any] | None  # row of the best other stack; None if none is within the limits
-    needs: Mapping[str, Step] | None  # the steps of the move, by the key that differs; None = unknown
+    needs: Mapping[str, AxisStep] | None  # the steps of the move, by the key that differs; None = unknown
     move: Move
     terms: Terms
-    verdict: Verdict
+    verdict: SwitchVerdict
     work: Sequence[MoveWork] = ()  # what the move takes besides money
     monthly: Monthly | None = None  # None if what either costs a month is unknown
 
@@ -126,8 +126,8 @@ def switch(view: View) -> Switch:
     chosen = decide(others, view.constraints, view.rule, paired=view.paired, take=view.take).chosen
     if chosen is None:
         unjudged = others["quality"].is_null().all()
-        stays = Verdict("stay", "no other stack is within the limits", None)
-        stays = Verdict("unknown", "nothing is judged yet", None) if unjudged else stays
+        stays = SwitchVerdict("stay", "no other stack is within the limits", None)
+        stays = SwitchVerdict("unknown", "nothing is judged yet", None) if unjudged else stays
         return Switch(now, None, None, _NO_MOVE, view.terms, stays)
     asked = asked_move(Ground.of(view), now, others.row(chosen, named=True))
     move = _move(view, asked)
@@ -201,7 +201,7 @@ def with_moves(view: View) -> View:
 @remembered
 def _with_moves(table: pl.DataFrame, incumbent: str, ground: Ground) -> pl.DataFrame:
     now = table.row(by_predicate=pl.col("run_id") == incumbent, named=True)
-    needs, costs = list[Step | None](), list[float | None]()
+    needs, costs = list[AxisStep | None](), list[float | None]()
     for to in table.iter_rows(named=True):
         asked = asked_move(ground, now, to)
         needs.append(largest(asked.needs))

@@ -85,7 +85,7 @@ def judging_offer(snapshot: Snapshot, scope: Scope, quality: Quality) -> Offer:
     )
 
 
-class Choices:
+class NarrowChoices:
     """How runs that differ are compared: on comparable parts, or unchanged; a page asks its visitor instead.
 
     Attributes:
@@ -144,7 +144,7 @@ def narrow(
     latency: Latency,
     book: PriceBook,
     *,
-    choices: Choices | None = None,
+    choices: NarrowChoices | None = None,
     reads: Reads = READS,
 ) -> Narrowed:
     """Narrow a workspace to what is comparable.
@@ -159,7 +159,7 @@ def narrow(
     Raises:
         InputError: If too few queries are judged as well as required.
     """
-    choices = choices or Choices()
+    choices = choices or NarrowChoices()
     together = cache(choices.together)  # a page asks once
     others, units = other_units(snapshot, chosen_runs(snapshot, scope))
     apart = _named(snapshot, scope, others) if units and not together() else {}

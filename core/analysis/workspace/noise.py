@@ -24,7 +24,7 @@ from core.errors import UnknownNameError
 from core.metrics import Measure
 from core.number_format import count, interval, percent, score, shorten
 from core.stats.intervals import SEED, query_weights
-from core.stats.judge_noise import Judged, audited, places, replicates
+from core.stats.judge_noise import JudgedSample, audited, places, replicates
 from core.store import Snapshot
 
 LEAST = 50  # Passages of the current golden set that another judge must have graded to draw from
@@ -214,7 +214,7 @@ def _best_places(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame) -> Grades
     return places(rank.to_numpy().astype(np.int64))
 
 
-def of_rows(graded: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measure: Measure) -> Judged:
+def of_rows(graded: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measure: Measure) -> JudgedSample:
     """Return judged passages and their positions in the stacks."""
     queries = {name: place for place, name in enumerate(graded.query_ids)}
     rows = (
@@ -234,7 +234,7 @@ def of_rows(graded: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measur
     slots = np.where(top < 0, rows.height + 1, rows.height).astype(np.intp)
     shown = rank <= slots.shape[2]
     slots[run[shown], query[shown], rank[shown] - 1] = row[shown]
-    return Judged(
+    return JudgedSample(
         query=rows["query"].to_numpy().astype(np.intp),
         grade=rows["grade"].to_numpy().astype(np.int8),
         known=rows["known"].fill_null(0).to_numpy().astype(np.int8),

@@ -12,7 +12,7 @@ from core.answers import BY_PEOPLE, TOP_K, share
 from core.arrays import Floats
 from core.metrics import Measure
 from core.metrics.rates import CORRECTED
-from core.stats.corrected import Scored, by_question, correct
+from core.stats.corrected import ScoredLabels, by_question, correct
 from core.stats.intervals import Alike, singly
 from core.store import Snapshot
 
@@ -43,7 +43,7 @@ def set_right(judged: Floats, people: Floats) -> Floats:
     right = np.full_like(judged, np.nan)
     graded_any = (~np.isnan(people)).any(axis=1)
     for run, k in np.argwhere(graded_any):
-        right[run, :, k] = by_question(Scored(people[run, :, k], judged[run, :, k]))
+        right[run, :, k] = by_question(ScoredLabels(people[run, :, k], judged[run, :, k]))
     return right
 
 
@@ -71,7 +71,7 @@ def corrected_means(
     for (run_id, k), some in both.group_by("run_id", "k", maintain_order=True):
         columns = some.select(pl.col("own", "correct").cast(pl.Float64).fill_null(np.nan))
         own_scores, judged = columns.to_numpy().T
-        told = correct(Scored(own_scores, judged, alike(some["query_id"].to_list())))
+        told = correct(ScoredLabels(own_scores, judged, alike(some["query_id"].to_list())))
         if not np.isnan(told.low):
             found.append((run_id, k, told.value, told.low, told.high, told.questions))
     kinds = {"run_id": pl.String(), "k": pl.Int32(), "value": pl.Float64(), "low": pl.Float64()}

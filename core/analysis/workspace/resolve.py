@@ -15,7 +15,7 @@ from core.analysis.workspace.answers import agreed, as_word
 from core.analysis.workspace.choices import as_known, choices
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.filters import no_leaks
-from core.analysis.workspace.narrow import READS, Choices, Narrowed, Reads, judging, narrow
+from core.analysis.workspace.narrow import READS, NarrowChoices, Narrowed, Reads, judging, narrow
 from core.analysis.workspace.query_sets import unperturbed
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.scope import (
@@ -67,7 +67,7 @@ def compare(
     book: PriceBook,
     *,
     scope: Scope | None = None,
-    chosen: Choices | None = None,
+    chosen: NarrowChoices | None = None,
     reads: Reads = READS,
 ) -> Compared:
     """Return the comparison that a question asks for.
@@ -235,7 +235,7 @@ def taken(table: pl.DataFrame, name: str) -> str:
     raise UnknownNameError("stack", name, table["name"])
 
 
-def _chosen(question: Question, quality: Quality) -> Choices:
+def _chosen(question: Question, quality: Quality) -> NarrowChoices:
     """Return how a question compares runs that differ."""
     wanted = judging(quality.k, question.judged, everywhere=question.every_golden_set)
     if wanted and question.together:
@@ -243,7 +243,7 @@ def _chosen(question: Question, quality: Quality) -> Choices:
             "--together takes everything; --judged and --every-golden-set do the opposite.",
             do="Leave one of them out.",
         )
-    return Choices(wanted, as_they_are=question.together)
+    return NarrowChoices(wanted, as_they_are=question.together)
 
 
 def longest(rankings: pl.DataFrame) -> int:

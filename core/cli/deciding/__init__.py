@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LINE = 600
 
 
-class Question(question.Question):
+class QuestionOptions(question.Question):
     """The question that a command decides."""
 
     def on_page(self, context: Context) -> View:
@@ -34,5 +34,5 @@ class Question(question.Question):
         return place_of(self, context.store().read(self.revision))
 
 
-deciding = options(Question, "question")
-"""Give a command the options of `Question`, which it gets as its argument `question`."""
+deciding = options(QuestionOptions, "question")
+"""Give a command the options of `QuestionOptions`, which it gets as its argument `question`."""

@@ -18,7 +18,7 @@ import typer
 from core.bidi import escaped
 from core.cli.base import complain
 from core.cli.context import Format, FormatOption, emit, lay
-from core.cli.deciding import Question, deciding
+from core.cli.deciding import QuestionOptions, deciding
 from core.cli.deciding.gate import compared
 from core.files import write_out
 from core.importers.read.text import shown
@@ -33,7 +33,7 @@ _LINE = 2000
 _LONGEST = 600
 
 
-def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, form: Format) -> None:
+def hold(ctx: typer.Context, path: Path, question: QuestionOptions, *, share: float, form: Format) -> None:
     """Compare today with a record; print one line if its decision holds, otherwise a table, and exit."""
     held = compared(ctx, path, question, share=share)
     if form is Format.JSON:
@@ -57,7 +57,7 @@ def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, fo
 @deciding
 def run(
     ctx: typer.Context,
-    question: Question,
+    question: QuestionOptions,
     *,
     gate: Annotated[
         Path | None,
@@ -133,7 +133,9 @@ def _print(view: View, outcome: Verdict, *, wide: bool) -> None:
 
 
 @deciding
-def evaluate_next(ctx: typer.Context, question: Question, *, form: FormatOption = Format.TABLE) -> None:
+def evaluate_next(
+    ctx: typer.Context, question: QuestionOptions, *, form: FormatOption = Format.TABLE
+) -> None:
     """Say which stacks that nobody has evaluated to evaluate next: modelled from those in the store."""
     from core.report.data import verdict  # noqa: PLC0415
     from core.views.confidence.words import next_stack_words  # noqa: PLC0415
@@ -167,7 +169,7 @@ def record(
         list[Path],
         typer.Argument(metavar="PATH…", help="New files: .html, .md or .json.", show_default=False),
     ],
-    question: Question,
+    question: QuestionOptions,
     *,
     dashboard: DashboardOption = "http://localhost:8501/",
     replace_: ReplaceOption = False,
@@ -188,7 +190,7 @@ def record(
 def snapshot(
     ctx: typer.Context,
     path: Annotated[Path, typer.Argument(help="A new file: .html.", show_default=False)],
-    question: Question,
+    question: QuestionOptions,
     *,
     dashboard: DashboardOption = "http://localhost:8501/",
     replace_: ReplaceOption = False,

@@ -10,7 +10,7 @@ import typer
 
 from core.cli.base import complain, waiting
 from core.cli.context import Format, FormatOption, emit, lay
-from core.cli.deciding import Question, deciding
+from core.cli.deciding import QuestionOptions, deciding
 from core.decide.axes import LIMITS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def compared(
     ctx: typer.Context,
     path: Path,
-    question: Question,
+    question: QuestionOptions,
     *,
     share: float,
     least_pgs: float = 0.0,
@@ -98,7 +98,7 @@ def run(
     record: Annotated[
         Path, typer.Argument(help="A decision record (JSON), as `record` wrote it.", show_default=False)
     ],
-    question: Question,
+    question: QuestionOptions,
     *,
     share: ShareOption = 0.8,
     least_pgs: LeastOption = 0.0,

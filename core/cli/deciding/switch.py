@@ -16,7 +16,7 @@ import typer
 from core.bidi import escaped
 from core.cli.base import Context
 from core.cli.context import Format, FormatOption, emit
-from core.cli.deciding import Question, deciding
+from core.cli.deciding import QuestionOptions, deciding
 from core.cli.options import options
 from core.decide.switching import Terms
 from core.errors import InputError
@@ -32,7 +32,7 @@ ONE_TIME = {"what": pl.String, "usd": pl.Float64, "basis": pl.String}
 @deciding
 def run(
     ctx: typer.Context,
-    question: Question,
+    question: QuestionOptions,
     terms: Mapping[str, float],
     *,
     to: Annotated[

@@ -18,7 +18,7 @@ from core.arrays import Vectors
 from core.cli import runs
 from core.cli.base import Context, complain
 from core.cli.context import DryRunOption, Format, FormatOption, YesOption, emit
-from core.cli.deciding import Question, deciding
+from core.cli.deciding import QuestionOptions, deciding
 from core.cli.runs import plan as planning
 from core.errors import InputError
 from core.importers.read.text import shown
@@ -83,7 +83,7 @@ def bench(
     """Measure recall, latency, throughput, build time and size of indexes, and keep them in the store."""
     # Imported here as the engines take a second to load, and no other command should wait for them.
     from core.pipeline.environment import describe  # noqa: PLC0415
-    from core.pipeline.index.bench import BenchGrid, Point, frame_of  # noqa: PLC0415
+    from core.pipeline.index.bench import BenchGrid, BenchPoint, frame_of  # noqa: PLC0415
     from core.pipeline.index.bench import bench as measure  # noqa: PLC0415
 
     context: Context = ctx.obj
@@ -92,7 +92,7 @@ def bench(
     asked = _kinds(kinds) if kinds else None
     searched = _random(passages, dim, asked) if spec is None else _of_spec(context, spec, asked)
     grid = BenchGrid(ks=ks, efforts=efforts, clients=counts, seconds=seconds)
-    points: list[Point] = []
+    points: list[BenchPoint] = []
     ended: BaseException | None = None
     with TemporaryDirectory(prefix="clq-indexes-") as folder:
         measuring = measure(
@@ -148,7 +148,7 @@ def show(
 @deciding
 def tune(
     ctx: typer.Context,
-    question: Question,
+    question: QuestionOptions,
     *,
     bearable: Annotated[
         float, typer.Option(min=0, max=50, help="Percent of a flat index's quality that may be lost.")

@@ -18,7 +18,7 @@ from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, Y
 from core.cli.runs import plan as planning
 from core.errors import InputError, ProviderError
 from core.number_format import ms
-from core.pipeline.own.config import Match
+from core.pipeline.own.config import MatchBy
 from core.store import Snapshot
 from core.views.text import count
 from core.work.sweep.own import OwnForm, read_params, specification
@@ -51,7 +51,7 @@ def measure(
         typer.Option(help="Keyword argument, as alpha=0.3,0.5; several values are several stacks."),
     ] = None,
     match: Annotated[
-        Match,
+        MatchBy,
         typer.Option(
             help="What its passages are known by: ids (or whole texts); places: also source and characters, "
             "or their words; headings: also source and heading."

@@ -20,7 +20,7 @@ from core.cli.runs import plan as planning
 from core.cli.runs.plan import SplitOption
 from core.errors import InputError
 from core.files import read_json
-from core.jobs import State, Status, Tracker
+from core.jobs import JobStatus, State, Tracker
 from core.prices import PriceBook
 from core.records import Batch
 from core.work.names import stored
@@ -170,7 +170,7 @@ def demo(
     from core.importers.formats.published.readers import published_readers  # noqa: PLC0415
     from core.pipeline import demo_docs, demo_filters  # noqa: PLC0415
 
-    tracker = Tracker(Status(name="The demo"), path=status)
+    tracker = Tracker(JobStatus(name="The demo"), path=status)
     tracker.tell(stage="loading")
     workspace, names = demo_docs.shipped()
     help_desk, runs_today = demo_docs.running(workspace)
@@ -199,7 +199,7 @@ def demo(
     emit(runs, form)
 
 
-def _measured(book: PriceBook, tracker: Tracker[Status]) -> tuple[list[Batch], Batch, str]:
+def _measured(book: PriceBook, tracker: Tracker[JobStatus]) -> tuple[list[Batch], Batch, str]:
     """Run the stacks of both workspaces here; return them, name figures, and a summary line."""
     from core.pipeline import demo_names  # noqa: PLC0415
     from core.pipeline.demo import run_demo  # noqa: PLC0415

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from core.errors import InputError
 from core.importers.base import Format, Import, LeftOut, Options, counted, frames_of, merged, summed
-from core.importers.naming import Value, measure_name, named
+from core.importers.naming import NamedValue, measure_name, named
 from core.importers.read.jsons import (
     Json,
     at,
@@ -21,7 +21,7 @@ from core.importers.read.jsons import (
     whatever,
 )
 from core.importers.read.member import Archive, Member, members_of
-from core.importers.read.paths import Fields, Row, keys_of
+from core.importers.read.paths import Fields, PathRow, keys_of
 from core.importers.read.text import quoted, shown
 from core.importers.report import TAKEN
 from core.importers.runs import MEASURES, collection_of, imported_run, run_labels
@@ -88,7 +88,7 @@ def _file(member: Member, options: Options) -> Import:
     held = expect(read_json(member), "runs", list, member.name)
     done, own = [], []
     for index, entry in enumerate(held):
-        run = Row(entry, _RUN, at(member.name, "runs", index))
+        run = PathRow(entry, _RUN, at(member.name, "runs", index))
         if (run["status"] or "").lower() not in _FAILED and not run["error"]:
             done.append((index, run))
             own.append((run["label"] or "", f"{member.stem} {index}"))
@@ -100,7 +100,7 @@ def _file(member: Member, options: Options) -> Import:
     return replace(imported, left_out=(*summed(imported.left_out), *failed))
 
 
-def _run(entry: Row, label: str, index: int, member: Member, options: Options) -> Import:
+def _run(entry: PathRow, label: str, index: int, member: Member, options: Options) -> Import:
     config = entry["config"]
     axes = _axes(config)
     depth = axes.get("chunks_sent")
@@ -141,7 +141,7 @@ def _axes(config: Mapping[str, object]) -> Json:
     return axes
 
 
-def _counts(entry: Row) -> dict[str, int | None]:
+def _counts(entry: PathRow) -> dict[str, int | None]:
     """Return the number of queries behind each group of figures; measures may omit some timed queries."""
     asked = entry["per_query"]
     n = len(asked) if isinstance(asked, list | dict) and asked else None
@@ -151,15 +151,15 @@ def _counts(entry: Row) -> dict[str, int | None]:
     return {"metrics": int(scored) if 0 < scored < _MOST_QUERIES else n}
 
 
-def _column(group: str, key: str, depth: int | None) -> Value | None:
+def _column(group: str, key: str, depth: int | None) -> NamedValue | None:
     """Return the meaning of a figure's name; a measure without a cutoff has the depth of retrieval."""
     value = named(key, key)
     if group == "metrics":
-        return value if value and value.k else Value(key, measure_name(key), k=depth)
+        return value if value and value.k else NamedValue(key, measure_name(key), k=depth)
     return value if value and value.measure != "ms" and not value.assumed else None
 
 
-def _figures(entry: Row, depth: int | None, headline: str | None) -> tuple[list[Json], list[LeftOut]]:
+def _figures(entry: PathRow, depth: int | None, headline: str | None) -> tuple[list[Json], list[LeftOut]]:
     rows: list[Json] = []
     left: list[LeftOut] = []
     limits = entry["limits"] or {}

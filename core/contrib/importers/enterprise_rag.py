@@ -16,10 +16,10 @@ from core.importers.base import Format, Import, Options, counted, frames_of, mer
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import identifier, number, objects, optional, outline, text, texts
 from core.importers.read.member import Archive, Member, members_of
-from core.importers.read.paths import Fields, Row, keys_of
+from core.importers.read.paths import Fields, PathRow, keys_of
 from core.importers.report import TAKEN
 from core.importers.runs import collection_frames, collection_of
-from core.importers.samples import AnsweredSamples, Sample, answered, assemble
+from core.importers.samples import AnsweredSamples, FormatSample, answered, assemble
 from core.tables import Pieces
 
 _LIST = "questions"
@@ -134,7 +134,7 @@ class _Asked:
     def read(cls, member: Member) -> _Asked:
         rows = []
         for where, entry in objects(member):
-            row = Row(entry, _QUESTION, where)
+            row = PathRow(entry, _QUESTION, where)
             kind, sources = row["type"], row["sources"] or ()
             tags = [f"type={kind}"] if kind else []
             tags += [f"source={source}" for source in sources]
@@ -180,9 +180,9 @@ def _answers(member: Member, results: Member | None, known: Mapping[str, str]) -
     found = {} if results is None else dict(_found(results))
     samples = []
     for where, entry in objects(member):
-        row = Row(entry, _ANSWER, where)
+        row = PathRow(entry, _ANSWER, where)
         samples.append(
-            Sample(
+            FormatSample(
                 text=known.get(row["id"], ""),
                 query_id=row["id"],
                 answer=row["answer"],
@@ -201,7 +201,7 @@ def _answers(member: Member, results: Member | None, known: Mapping[str, str]) -
 def _found(member: Member) -> Iterator[tuple[str, dict[str, float | None]]]:
     """Yield the evaluation results of each question, as shares and counts."""
     for where, entry in objects(member, _LIST):
-        row = Row(entry, _RESULT, where)
+        row = PathRow(entry, _RESULT, where)
         values = {name: None if row[name] is None else float(row[name]) for name in (*_FLAG, *_COUNT)}
         values |= {name: None if row[name] is None else row[name] / 100 for name in _PERCENT}
         yield row["id"], values

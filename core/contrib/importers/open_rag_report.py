@@ -18,9 +18,9 @@ from core.importers.base import Format, Import, Options, counted, merged
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import Json, identifier, items, mapping, number, objects, outline, text
 from core.importers.read.member import Archive, Member, members_of
-from core.importers.read.paths import Fields, Reader, Row, keys_of
+from core.importers.read.paths import Fields, PathRow, ValueReader, keys_of
 from core.importers.report import TAKEN
-from core.importers.samples import AnsweredSamples, Sample, answered, assemble, text_id
+from core.importers.samples import AnsweredSamples, FormatSample, answered, assemble, text_id
 
 _LIST = "evaluation"
 _SCORES = (
@@ -35,7 +35,7 @@ _HEAD = ("retrieval_score_", "generation_score_")
 _ENTRY: Fields = {"id": ("query_id!", identifier), "query": ("query!", text), "runs": ("runs!", items)}
 
 
-def _known(reader: Reader) -> Reader:
+def _known(reader: ValueReader) -> ValueReader:
     """Make a reader treat NaN as missing: a report writes NaN if a repeat of a query lacks the value."""
 
     def read(holder: object, key: str, where: str) -> Any:  # noqa: ANN401 - whatever the reader gives
@@ -111,17 +111,17 @@ class _Report:
     """A parsed report."""
 
     member: Member
-    samples: dict[int, list[Sample]] = field(default_factory=dict)  # samples by the index of the repeat
+    samples: dict[int, list[FormatSample]] = field(default_factory=dict)  # samples by the index of the repeat
     grades: dict[tuple[str, str], tuple[int, str]] = field(
         default_factory=dict
     )  # query, passage → grade, where
     left: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        entries = [Row(entry, _ENTRY, where) for where, entry in objects(self.member, _LIST)]
+        entries = [PathRow(entry, _ENTRY, where) for where, entry in objects(self.member, _LIST)]
         if not entries:
             raise InputError("The report holds no query.", where=self.member.name)
-        runs = [(entry, at, Row(run, _RUN, f"{entry.where}, runs {at}")) for entry in entries
+        runs = [(entry, at, PathRow(run, _RUN, f"{entry.where}, runs {at}")) for entry in entries
                 for at, run in enumerate(entry["runs"], 1)]  # fmt: skip
         texts: dict[str, set[str]] = {}
         for _, _, run in runs:
@@ -131,12 +131,12 @@ class _Report:
         for entry, at, run in runs:
             self._take(entry, at, run)
 
-    def _take(self, entry: Row, at: int, run: Row) -> None:
+    def _take(self, entry: PathRow, at: int, run: PathRow) -> None:
         held = list(_texts(run))
         ids = [text_id(said, "t") if self.by_place else own for own, said in held]
         values = {name.removeprefix(_HEAD[0]).removeprefix(_HEAD[1]): run[name] for name in _SCORES}
         self.samples.setdefault(at, []).append(
-            Sample(
+            FormatSample(
                 text=entry["query"],
                 query_id=entry["id"],
                 answer=_answer(run),
@@ -147,7 +147,7 @@ class _Report:
         )
         self._grade(entry["id"], dict(zip((own for own, _ in held), ids, strict=True)), run)
 
-    def _grade(self, query_id: str, named: Mapping[str, str], run: Row) -> None:
+    def _grade(self, query_id: str, named: Mapping[str, str], run: PathRow) -> None:
         scores = run["grades"] or {}
         for own in scores:
             if own not in named:
@@ -186,7 +186,7 @@ class _Report:
         )
 
 
-def _texts(run: Row) -> Iterator[tuple[str, str]]:
+def _texts(run: PathRow) -> Iterator[tuple[str, str]]:
     """Yield the id and the text of a repeat's passages, in order."""
     held: Json = run["passages"] or {}
     for own in held:
@@ -194,7 +194,7 @@ def _texts(run: Row) -> Iterator[tuple[str, str]]:
             yield own, said
 
 
-def _answer(run: Row) -> str | None:
+def _answer(run: PathRow) -> str | None:
     """Return the joined parts of an answer."""
     said = run["answer"]
     if isinstance(said, list):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from core.errors import InputError
 from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
 from core.importers.formats.traces.spans import number_of
-from core.importers.naming import Value, is_quality, named
+from core.importers.naming import NamedValue, is_quality, named
 from core.importers.read.markdown import PageRow, grids
 from core.importers.read.member import Archive, Member, head_lines
 from core.importers.read.text import place, quoted, shown, whole
@@ -83,7 +83,7 @@ def _results(
     Lines left out are added to `lost`.
     """
     for grid in grids(lines):
-        measure: Value | None = None
+        measure: NamedValue | None = None
         systems: list[str] = []
         for row in grid.rows:
             if (matched := _measure(row.cells)) is not None:
@@ -98,7 +98,7 @@ def _results(
 
 
 def _of_row(
-    row: PageRow, measure: Value, systems: Sequence[str], name: str, lost: dict[str, list[int]]
+    row: PageRow, measure: NamedValue, systems: Sequence[str], name: str, lost: dict[str, list[int]]
 ) -> Iterator[tuple[str, str, Figure, int]]:
     for system, cell in zip(systems, row.cells[1:], strict=True):
         if not system or cell in _EMPTY:
@@ -112,7 +112,7 @@ def _of_row(
         yield row.cells[0], system, figure, row.line
 
 
-def _measure(cells: Sequence[str]) -> Value | None:
+def _measure(cells: Sequence[str]) -> NamedValue | None:
     """Return the measure in the first cell of a row that is a heading of systems."""
     plain = _is_head(cells) and len(cells) > 1 and " " not in cells[0]
     value = named(cells[0], cells[0]) if plain else None

@@ -12,10 +12,10 @@ from core.arrays import Vectors
 from core.contrib.indexes.payload import payload_of, plain
 from core.errors import ClqError, InputError
 from core.filters import Kind
-from core.params import Options, Param, whole
-from core.pipeline.index.kinds import KEY, Engine, shared
-from core.pipeline.index.only import HELD, NotAll, Only, Test
-from core.pipeline.index.outside import DatabaseIndex, Facts, Found, numbered, secret
+from core.params import Param, ParamOptions, whole
+from core.pipeline.index.kinds import KEY, IndexEngine, shared
+from core.pipeline.index.only import HELD, NotAll, Only, OnlyTest
+from core.pipeline.index.outside import DatabaseFacts, DatabaseHits, DatabaseIndex, numbered, secret
 
 Json = dict[str, Any]
 DENSE, BM25, RRF = "dense", "bm25", "rrf"
@@ -49,12 +49,12 @@ _TYPES: Mapping[Kind, str] = {
 }
 
 
-def _vector_bytes(dim: int, options: Options) -> float:
+def _vector_bytes(dim: int, options: ParamOptions) -> float:
     return 2 * 4.0 * dim + 8.0 * whole(options, "m") + _ROW
 
 
-def _engine(name: str, title: str, package: str) -> Engine:
-    return Engine(
+def _engine(name: str, title: str, package: str) -> IndexEngine:
+    return IndexEngine(
         name=name,
         title=title,
         text=f"An index of {title}: dense kNN by HNSW, BM25, or both by its own rank fusion.",
@@ -68,7 +68,7 @@ def _engine(name: str, title: str, package: str) -> Engine:
     )
 
 
-def _conditions(parts: Sequence[Test | NotAll]) -> list[Json]:
+def _conditions(parts: Sequence[OnlyTest | NotAll]) -> list[Json]:
     """Return conditions as queries, all of which have to match."""
     return [
         {"bool": {"must_not": [{"bool": {"filter": _conditions(part.parts)}}]}}
@@ -78,7 +78,7 @@ def _conditions(parts: Sequence[Test | NotAll]) -> list[Json]:
     ]
 
 
-def _condition(part: Test) -> Json:
+def _condition(part: OnlyTest) -> Json:
     column, values = part.column, [plain(value) for value in part.values]
     if part.operator not in ("in", "any", "all"):
         return {"range": {column: {part.operator: values[0]}}}
@@ -136,7 +136,7 @@ class Elasticsearch(DatabaseIndex):
     def _drop(self) -> None:
         self._client.indices.delete(index=self.table)
 
-    def _look(self) -> Facts:
+    def _look(self) -> DatabaseFacts:
         client = self._client
         if not client.indices.exists(index=self.table):
             raise self.missing(sorted(client.indices.get_alias(index="*")), "index")
@@ -149,9 +149,9 @@ class Elasticsearch(DatabaseIndex):
         field = properties[self._vector]
         size = client.indices.stats(index=self.table, metric="store")["_all"]["total"]["store"]
         dim = int(field.get("dims", field.get("dimension", 0)))
-        return Facts(dim, client.count(index=self.table)["count"], size["size_in_bytes"])
+        return DatabaseFacts(dim, client.count(index=self.table)["count"], size["size_in_bytes"])
 
-    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> DatabaseHits:
         how = self._options["search"]
         held = [{"term": {HELD: name}} for name in only.columns] if only else []
         left = [*held, *_conditions(only.parts if only else ())]

@@ -15,10 +15,10 @@ import pyarrow as pa
 from core.arrays import Vectors
 from core.errors import ClqError, InputError
 from core.filters import Kind
-from core.params import Options, Param, whole
-from core.pipeline.index.kinds import Engine, shared
-from core.pipeline.index.only import NotAll, Only, Test, literal
-from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered
+from core.params import Param, ParamOptions, whole
+from core.pipeline.index.kinds import IndexEngine, shared
+from core.pipeline.index.only import NotAll, Only, OnlyTest, literal
+from core.pipeline.index.outside import DatabaseFacts, DatabaseHits, DatabaseIndex, bytes_of, numbered
 
 DATA = "data"
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
@@ -51,13 +51,13 @@ _TYPES = {
 _RANGES = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
-def _vector_bytes(dim: int, options: Options) -> float:
+def _vector_bytes(dim: int, options: ParamOptions) -> float:
     parts = whole(options, "parts") or dim / 16
     index = {"none": 0.0, "hnsw": dim + 10.0 * whole(options, "m"), "ivf_pq": parts}[str(options["method"])]
     return 4.0 * dim + _ROW + index + _ROW * (index > 0)
 
 
-def _where(parts: Sequence[Test | NotAll]) -> Iterator[str]:
+def _where(parts: Sequence[OnlyTest | NotAll]) -> Iterator[str]:
     """Yield conditions; LanceDB takes no parameters, so the values are digests and numbers of our own."""
     for part in parts:
         if isinstance(part, NotAll):
@@ -79,7 +79,7 @@ def _where(parts: Sequence[Test | NotAll]) -> Iterator[str]:
 class LanceDb(DatabaseIndex):
     """A table of LanceDB."""
 
-    engine = Engine(
+    engine = IndexEngine(
         name="lancedb",
         title="LanceDB",
         text="A table of LanceDB in a folder or in object storage: HNSW, IVF_PQ or exact.",
@@ -129,7 +129,7 @@ class LanceDb(DatabaseIndex):
     def _drop(self) -> None:
         self._base.drop_table(self.table)
 
-    def _look(self) -> Facts:
+    def _look(self) -> DatabaseFacts:
         if self.table not in (known := list(self._base.list_tables().tables)):
             raise self.missing(known)
         schema = self._opened.schema
@@ -141,9 +141,9 @@ class LanceDb(DatabaseIndex):
             raise InputError(
                 f"The column {self._vector} holds no vectors of one length.", where=f"index {self.name}"
             )
-        return Facts(kind.list_size, self._opened.count_rows(), self._bytes())
+        return DatabaseFacts(kind.list_size, self._opened.count_rows(), self._bytes())
 
-    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> DatabaseHits:
         del text
         asked = self._opened.search(query, vector_column_name=self._vector)
         if only is not None and (only.columns or only.parts):  # a filter may ask for nothing

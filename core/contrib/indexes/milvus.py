@@ -11,10 +11,10 @@ from typing import Any
 from core.arrays import Vectors
 from core.errors import ClqError, InputError
 from core.filters import Kind
-from core.params import Options, Param, whole
-from core.pipeline.index.kinds import KEY, Engine, shared
-from core.pipeline.index.only import HELD, NotAll, Only, Test, held_by, literal
-from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered, secret
+from core.params import Param, ParamOptions, whole
+from core.pipeline.index.kinds import KEY, IndexEngine, shared
+from core.pipeline.index.only import HELD, NotAll, Only, OnlyTest, held_by, literal
+from core.pipeline.index.outside import DatabaseFacts, DatabaseHits, DatabaseIndex, bytes_of, numbered, secret
 
 _ID, _VECTOR = "id", "embedding"
 _METRICS = {"cosine": "COSINE", "ip": "IP", "l2": "L2"}
@@ -43,11 +43,11 @@ _TYPES: Mapping[Kind, tuple[str, object]] = {
 _RANGES = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
-def _vector_bytes(dim: int, options: Options) -> float:
+def _vector_bytes(dim: int, options: ParamOptions) -> float:
     return 2 * 4.0 * dim + 8.0 * whole(options, "m") + _ROW
 
 
-def _expressions(parts: Sequence[Test | NotAll]) -> Iterator[str]:
+def _expressions(parts: Sequence[OnlyTest | NotAll]) -> Iterator[str]:
     """Yield conditions; Milvus Lite takes no parameters, so the values are digests and numbers of our own."""
     for part in parts:
         if isinstance(part, NotAll):
@@ -67,7 +67,7 @@ def _expressions(parts: Sequence[Test | NotAll]) -> Iterator[str]:
 class Milvus(DatabaseIndex):
     """A collection of Milvus."""
 
-    engine = Engine(
+    engine = IndexEngine(
         name="milvus",
         title="Milvus",
         text="A collection of Milvus: HNSW, or exact where it is built so; in a folder by Milvus Lite.",
@@ -127,7 +127,7 @@ class Milvus(DatabaseIndex):
             self._close()
             shutil.rmtree(self._at, ignore_errors=True)
 
-    def _look(self) -> Facts:
+    def _look(self) -> DatabaseFacts:
         if not (self.remote or self._at.exists()) or not self._client.has_collection(self.table):
             raise self.missing(self._known(), "collection")
         columns = {field["name"]: field for field in self._client.describe_collection(self.table)["fields"]}
@@ -139,14 +139,14 @@ class Milvus(DatabaseIndex):
         self._client.load_collection(self.table)
         (counted,) = self._client.query(self.table, output_fields=["count(*)"], consistency_level="Strong")
         dim = int(columns[self._vector]["params"].get("dim", 0))
-        return Facts(dim, int(counted["count(*)"]), None if self.remote else bytes_of(self._at))
+        return DatabaseFacts(dim, int(counted["count(*)"]), None if self.remote else bytes_of(self._at))
 
     def _known(self) -> list[str]:
         if self.remote:
             return sorted(self._client.list_collections())
         return sorted(path.stem for path in self._at.parent.glob("*.db"))
 
-    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> DatabaseHits:
         del text
         held = [f"array_contains({HELD}, '{name}')" for name in only.columns] if only else []
         (found,) = self._client.search(
@@ -177,7 +177,7 @@ class Milvus(DatabaseIndex):
             client.close()
             self._package("milvus_lite.server_manager").server_manager_instance.release_server(str(self._at))
 
-    def _take(self, options: Options) -> None:
+    def _take(self, options: ParamOptions) -> None:
         super()._take(options)
         self.remote = "://" in self.url
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.filters import Kind
-from core.params import Options, Param, whole
-from core.pipeline.index.only import HELD, NotAll, Only, Test, held_by
+from core.params import Param, ParamOptions, whole
+from core.pipeline.index.only import HELD, NotAll, Only, OnlyTest, held_by
 
 _INDEXED: Mapping[Kind, str] = {
     Kind.TEXT: "keyword",
@@ -27,7 +27,7 @@ GRAPH = (
 _ROW = 24.0  # bytes beside a vector
 
 
-def vector_bytes(dim: int, options: Options) -> float:
+def vector_bytes(dim: int, options: ParamOptions) -> float:
     """Return the bytes that a vector takes with its neighbours in the graph."""
     number = {"float32": 4.0, "float16": 2.0, "int8": 5.0}[str(options["type"])]
     return 1.5 * number * dim + 8.0 * whole(options, "m") + _ROW
@@ -68,7 +68,7 @@ def _between(models: Any, column: str, **ends: Any) -> Any:  # noqa: ANN401 - an
     return models.FieldCondition(key=column, range=between(**ends))
 
 
-def _conditions(models: Any, parts: Sequence[Test | NotAll]) -> list[Any]:  # noqa: ANN401 - an optional package
+def _conditions(models: Any, parts: Sequence[OnlyTest | NotAll]) -> list[Any]:  # noqa: ANN401 - an optional package
     return [
         models.Filter(must_not=[models.Filter(must=_conditions(models, part.parts))])
         if isinstance(part, NotAll)
@@ -77,7 +77,7 @@ def _conditions(models: Any, parts: Sequence[Test | NotAll]) -> list[Any]:  # no
     ]
 
 
-def _condition(models: Any, part: Test) -> Any:  # noqa: ANN401 - an optional package
+def _condition(models: Any, part: OnlyTest) -> Any:  # noqa: ANN401 - an optional package
     column, values = part.column, [plain(value) for value in part.values]
     if part.operator not in ("in", "any", "all"):
         return _between(models, column, **{part.operator: values[0]})

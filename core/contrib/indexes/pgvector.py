@@ -11,10 +11,10 @@ from typing import Any
 from core.arrays import Vectors
 from core.errors import ClqError, InputError
 from core.filters import Kind
-from core.params import Options, Param, whole
-from core.pipeline.index.kinds import Engine, shared
-from core.pipeline.index.only import NotAll, Only, Test
-from core.pipeline.index.outside import DatabaseIndex, Facts, Found, numbered
+from core.params import Param, ParamOptions, whole
+from core.pipeline.index.kinds import IndexEngine, shared
+from core.pipeline.index.only import NotAll, Only, OnlyTest
+from core.pipeline.index.outside import DatabaseFacts, DatabaseHits, DatabaseIndex, numbered
 
 _OPERATORS = {"cosine": ("<=>", "cosine_ops"), "ip": ("<#>", "ip_ops"), "l2": ("<->", "l2_ops")}
 _ID, _VECTOR = "id", "embedding"
@@ -59,7 +59,7 @@ _CONDITIONS: Mapping[str, str] = {
 }
 
 
-def _vector_bytes(dim: int, options: Options) -> float:
+def _vector_bytes(dim: int, options: ParamOptions) -> float:
     vector = (2 if options["type"] == "halfvec" else 4) * dim + 8.0
     links = 6.0 * 2 * whole(options, "m") * 1.1
     graph = _WASTE * (vector + links + _ELEMENT)
@@ -70,7 +70,7 @@ def _vector_bytes(dim: int, options: Options) -> float:
 class PgVector(DatabaseIndex):
     """A table of PostgreSQL with a column of vectors."""
 
-    engine = Engine(
+    engine = IndexEngine(
         name="pgvector",
         title="PostgreSQL with pgvector",
         text="A table of PostgreSQL with pgvector: HNSW, IVFFlat or exact.",
@@ -135,7 +135,7 @@ class PgVector(DatabaseIndex):
     def _drop(self) -> None:
         self._connection.execute(self._sql.SQL("DROP TABLE {}").format(self._named(self.table)))
 
-    def _look(self) -> Facts:
+    def _look(self) -> DatabaseFacts:
         sql, table = self._sql, self._named(self.table)
         where = self._connection.execute("SELECT to_regclass(%s)", (table.as_string(None),)).fetchone()
         if where is None or where[0] is None:
@@ -157,9 +157,9 @@ class PgVector(DatabaseIndex):
         ).format(vector, table, sql.Literal(table.as_string(None)))
         count, dim, size = self._connection.execute(asked).fetchone()
         self._type = columns[self._vector].partition("(")[0]
-        return Facts(dim or 0, count, size)
+        return DatabaseFacts(dim or 0, count, size)
 
-    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> DatabaseHits:
         """Search with `WHERE`; a graph is walked on until enough rows match, as far as pgvector allows."""
         del text
         values: list[Any] = []
@@ -176,7 +176,7 @@ class PgVector(DatabaseIndex):
         where = self._sql.SQL(" AND ").join([*held, *self._where(only.parts, values)])
         return self._statement(self._sql.SQL("WHERE {} ").format(where) if held else self._sql.SQL(""))
 
-    def _where(self, parts: Sequence[Test | NotAll], values: list[Any]) -> list[Any]:
+    def _where(self, parts: Sequence[OnlyTest | NotAll], values: list[Any]) -> list[Any]:
         """Return conditions with a placeholder for every value, which is added to `values`."""
         sql, found = self._sql, []
         for part in parts:

@@ -11,9 +11,9 @@ from core.arrays import Vectors
 from core.contrib.indexes.payload import DISTANCES, GRAPH, filter_of, indexed, payload_of, vector_bytes
 from core.errors import ClqError, InputError
 from core.params import Param, whole
-from core.pipeline.index.kinds import KEY, Engine, shared
+from core.pipeline.index.kinds import KEY, IndexEngine, shared
 from core.pipeline.index.only import Only
-from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered, secret
+from core.pipeline.index.outside import DatabaseFacts, DatabaseHits, DatabaseIndex, bytes_of, numbered, secret
 
 _FOLDER = "qdrant"
 _BATCH = 1000
@@ -31,7 +31,7 @@ _OPTIONS = (
 class Qdrant(DatabaseIndex):
     """A collection of Qdrant."""
 
-    engine = Engine(
+    engine = IndexEngine(
         name="qdrant",
         title="Qdrant",
         text="A collection of Qdrant: HNSW on a server, exact in a folder.",
@@ -84,7 +84,7 @@ class Qdrant(DatabaseIndex):
     def _drop(self) -> None:
         self._client.delete_collection(self.table)
 
-    def _look(self) -> Facts:
+    def _look(self) -> DatabaseFacts:
         if not self._client.collection_exists(self.table):
             known = [collection.name for collection in self._client.get_collections().collections]
             raise self.missing(known, "collection")
@@ -101,9 +101,9 @@ class Qdrant(DatabaseIndex):
                 where=f"index {self.name}",
                 do="Name the metric that it was made with.",
             )
-        return Facts(config.size, self._client.count(self.table, exact=True).count, self._bytes())
+        return DatabaseFacts(config.size, self._client.count(self.table, exact=True).count, self._bytes())
 
-    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> DatabaseHits:
         del text
         models, name = self.driver.models, self._id
         looked_at = max(whole(self._options, "ef_search"), k)

@@ -11,10 +11,10 @@ from typing import Any
 from core.arrays import Vectors
 from core.contrib.indexes.payload import DISTANCES, GRAPH, filter_of, indexed, payload_of, vector_bytes
 from core.errors import InputError
-from core.params import Options, Param, whole
-from core.pipeline.index.kinds import Engine, shared
+from core.params import Param, ParamOptions, whole
+from core.pipeline.index.kinds import IndexEngine, shared
 from core.pipeline.index.only import Only
-from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered
+from core.pipeline.index.outside import DatabaseFacts, DatabaseHits, DatabaseIndex, bytes_of, numbered
 
 _FOLDER = "qdrant-edge"
 _BATCH = 10_000
@@ -46,7 +46,7 @@ _OPTIONS = (
 class QdrantEdge(DatabaseIndex):
     """A shard of Qdrant's engine."""
 
-    engine = Engine(
+    engine = IndexEngine(
         name="qdrant-edge",
         title="Qdrant Edge",
         text="Qdrant's own engine in this process, in a folder: HNSW with filters, BM25, or both merged.",
@@ -62,7 +62,7 @@ class QdrantEdge(DatabaseIndex):
     )
     selects = True
 
-    def _take(self, options: Options) -> None:
+    def _take(self, options: ParamOptions) -> None:
         super()._take(options)
         self.remote = False
 
@@ -132,7 +132,7 @@ class QdrantEdge(DatabaseIndex):
         self._close()
         shutil.rmtree(self._at, ignore_errors=True)
 
-    def _look(self) -> Facts:
+    def _look(self) -> DatabaseFacts:
         if not self._at.is_dir():
             folder = self._at.parent
             known = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
@@ -145,9 +145,9 @@ class QdrantEdge(DatabaseIndex):
             vector = vector[self._vector]
         elif self._vector:
             raise self.no_column(self._vector, ["one without a name"])
-        return Facts(len(vector), self._shard.info().points_count, bytes_of(self._at))
+        return DatabaseFacts(len(vector), self._shard.info().points_count, bytes_of(self._at))
 
-    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> DatabaseHits:
         edge, name, how = self.driver, self._id, self._options["search"]
         left = filter_of(edge, only)
         near: dict[str, Any] = {

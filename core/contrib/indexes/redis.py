@@ -9,10 +9,10 @@ from typing import Any
 from core.arrays import Vectors
 from core.errors import ClqError
 from core.filters import Kind
-from core.params import Options, Param, whole
-from core.pipeline.index.kinds import Engine, shared
-from core.pipeline.index.only import HELD, NotAll, Only, Test, held_by
-from core.pipeline.index.outside import DatabaseIndex, Facts, Found, numbered
+from core.params import Param, ParamOptions, whole
+from core.pipeline.index.kinds import IndexEngine, shared
+from core.pipeline.index.only import HELD, NotAll, Only, OnlyTest, held_by
+from core.pipeline.index.outside import DatabaseFacts, DatabaseHits, DatabaseIndex, numbered
 
 _ID, _VECTOR = "id", "embedding"
 _METRICS = {"cosine": "COSINE", "ip": "IP", "l2": "L2"}
@@ -39,7 +39,7 @@ _TYPES: Mapping[Kind, str] = {
 _RANGES = {"gte": "[{} +inf]", "gt": "[({} +inf]", "lte": "[-inf {}]", "lt": "[-inf ({}]"}
 
 
-def _vector_bytes(dim: int, options: Options) -> float:
+def _vector_bytes(dim: int, options: ParamOptions) -> float:
     return 2 * 4.0 * dim + 8.0 * whole(options, "m") + _ROW
 
 
@@ -55,7 +55,7 @@ def _stored(value: object) -> str | float:
     return _tag(value) if isinstance(value, str | bool) else repr(value)
 
 
-def _clauses(parts: Sequence[Test | NotAll]) -> Iterator[str]:
+def _clauses(parts: Sequence[OnlyTest | NotAll]) -> Iterator[str]:
     """Yield clauses of a query, all of which have to match: of tags and numbers of our own."""
     for part in parts:
         if isinstance(part, NotAll):
@@ -75,7 +75,7 @@ def _clauses(parts: Sequence[Test | NotAll]) -> Iterator[str]:
 class Redis(DatabaseIndex):
     """An index of Redis over hashes."""
 
-    engine = Engine(
+    engine = IndexEngine(
         name="redis",
         title="Redis",
         text="An index of Redis's query engine: HNSW, or exact where it is built so.",
@@ -121,7 +121,7 @@ class Redis(DatabaseIndex):
     def _known(self) -> list[str]:
         return sorted(_text(name) for name in self._client.execute_command("FT._LIST"))
 
-    def _look(self) -> Facts:
+    def _look(self) -> DatabaseFacts:
         if self.table not in (known := self._known()):
             raise self.missing(known, "index")
         told = _pairs(self._client.execute_command("FT.INFO", self.table))
@@ -133,9 +133,9 @@ class Redis(DatabaseIndex):
         _, *keys = self._client.execute_command("FT.SEARCH", self.table, "*", "NOCONTENT", "LIMIT", 0, 1)
         row = self._client.memory_usage(keys[0]) if keys else 0
         index = float(told["total_index_memory_sz_mb"]) * 1024**2
-        return Facts(int(columns[self._vector].get("dim", 0)), count, int(index + count * (row or 0)))
+        return DatabaseFacts(int(columns[self._vector].get("dim", 0)), count, int(index + count * (row or 0)))
 
-    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> DatabaseHits:
         del text
         held = [f"@{HELD}:{{{name}}}" for name in only.columns] if only else []
         asked = f"({' '.join([*held, *_clauses(only.parts)])})" if only and held else "*"

@@ -9,7 +9,7 @@ import typer
 
 from core.cli.base import complain
 from core.cli.context import Format, emit
-from core.cli.deciding import Question, deciding
+from core.cli.deciding import QuestionOptions, deciding
 from core.cli.page import choices_of
 from core.errors import InputError
 from core.files import write_out
@@ -18,7 +18,7 @@ from core.files import write_out
 @deciding
 def run(
     ctx: typer.Context,
-    question: Question,
+    question: QuestionOptions,
     *,
     folder: Annotated[Path, typer.Argument(help="A new folder for router.json and router.py.")],
     choose: Annotated[

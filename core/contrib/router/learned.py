@@ -17,8 +17,8 @@ from core.analysis.cache import cached
 from core.analysis.families import Option
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
-from core.decide.learning import Choices, Rule, cross_validated, in_sample
-from core.decide.routers import COPIES, ByNeighbours, ByRegression, Regression, Scorer, copies_gain
+from core.decide.learning import Choices, LearnedRule, cross_validated, in_sample
+from core.decide.routers import COPIES, ByNeighbours, ByRegression, Regression, RouterScorer, copies_gain
 from core.decide.routing import Depths, one_hot
 from core.paths import DATA
 from core.records import JsonMap
@@ -56,7 +56,7 @@ class Learned:
     rows: pl.DataFrame  # for the chosen method, in the form of `simulator.Simulation`
     between: pl.DataFrame  # chance at every rate, in the same form
     methods: pl.DataFrame  # `COMPARED`, a row per method
-    scorer: Scorer  # learnt from all queries; this one is exported
+    scorer: RouterScorer  # learnt from all queries; this one is exported
     decided: tuple[int, ...]  # [Q], the option chosen for each query
 
 
@@ -95,7 +95,9 @@ def learned(view: View, plan: RouterPlan) -> Learned | None:
     return Learned(routable, signs, rows, between, methods, scorer, tuple(decided.tolist()))
 
 
-def _judged(routable: Routable, rule: Rule[Any], bounds: Bounds) -> tuple[pl.DataFrame, Scorer, Choices]:
+def _judged(
+    routable: Routable, rule: LearnedRule[Any], bounds: Bounds
+) -> tuple[pl.DataFrame, RouterScorer, Choices]:
     """Return ways of answering with their gains, the scorer learnt from all queries, and its choices [Q]."""
     depths = routable.depths
     scorer, decided = in_sample(rule, depths.merit)
@@ -108,7 +110,7 @@ def _judged(routable: Routable, rule: Rule[Any], bounds: Bounds) -> tuple[pl.Dat
     return simulator.judged(routable, every, list(tried), bounds), scorer, decided
 
 
-def _compared(depths: Depths, method: str, rule: Rule[Any], rows: pl.DataFrame) -> dict[str, Any]:
+def _compared(depths: Depths, method: str, rule: LearnedRule[Any], rows: pl.DataFrame) -> dict[str, Any]:
     routed = rows.row(by_predicate=pl.col("kind") == "routed", named=True)
     null, over = copies_gain(rule, depths, draws=COPIES)
     return {

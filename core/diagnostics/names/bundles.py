@@ -32,8 +32,8 @@ from core.pipeline.query.entities import (
 )
 from core.records import short_hash
 
-Language = Literal["en", "fr"]
-LANGUAGES: tuple[Language, ...] = get_args(Language)
+NameLanguage = Literal["en", "fr"]
+LANGUAGES: tuple[NameLanguage, ...] = get_args(NameLanguage)
 SHIPPED = DATA / "diagnostics"
 _FEWEST = 4
 _T = TypeVar("_T")
@@ -73,13 +73,13 @@ class Bundle(NamedTuple):
 
 
 @cache
-def shipped(language: Language) -> tuple[KnownWork, ...]:
+def shipped(language: NameLanguage) -> tuple[KnownWork, ...]:
     """Return the shipped works of a language; their source is in data/diagnostics/README.md."""
     return read_works(SHIPPED / f"names.{language}.csv")
 
 
 @cache
-def phrases(language: Language) -> Phrases:
+def phrases(language: NameLanguage) -> Phrases:
     """Return the phrases of a language."""
     written: dict[str, Any] = tomllib.loads(
         (SHIPPED / f"templates.{language}.toml").read_text(encoding="utf-8")
@@ -132,7 +132,7 @@ def require_works(works: Sequence[KnownWork]) -> None:
 
 
 def bundles(
-    works: Sequence[KnownWork], language: Language, *, run: int, queries: int, seed: str = "names"
+    works: Sequence[KnownWork], language: NameLanguage, *, run: int, queries: int, seed: str = "names"
 ) -> list[Bundle]:
     """Draw the bundles of one run: works, impostors and the forms of question and candidate."""
     drawn = np.random.default_rng(int(short_hash(seed, language, str(run)), 16))

@@ -142,7 +142,7 @@ def _ratios(rows: pl.DataFrame) -> pl.DataFrame:
     return both.select(*_OF, "run", "condition", measure=pl.lit(RATIO), value=ratio, n="n")
 
 
-class Check(NamedTuple):
+class ModelCheck(NamedTuple):
     """A built-in check of a diagnosis."""
 
     embedder: str
@@ -154,7 +154,7 @@ class Check(NamedTuple):
     n: int  # number of bundles checked
 
 
-def checks(rows: pl.DataFrame) -> list[Check]:
+def checks(rows: pl.DataFrame) -> list[ModelCheck]:
     """Check that the mask removes the name margin, and that ASCII texts have no accents to lose.
 
     Args:
@@ -167,11 +167,11 @@ def checks(rows: pl.DataFrame) -> list[Check]:
     ]
 
 
-def _check(some: pl.DataFrame, condition: str, measure: str, must: float) -> Check:
+def _check(some: pl.DataFrame, condition: str, measure: str, must: float) -> ModelCheck:
     embedder, dim, language = some.select(_OF).row(0)
     values = some.filter(condition=condition, measure=measure)
     far = None if values.is_empty() else max(values["value"].to_list(), key=lambda value: abs(value - must))
-    return Check(
+    return ModelCheck(
         embedder, dim, language, condition, None if far is None else far == must, far, int(values["n"].sum())
     )
 

@@ -21,8 +21,8 @@ from core.arrays import Floats
 from core.errors import InputError, UnknownNameError
 from core.records import JsonMap
 
-Method = Literal["locks", "map"]
-METHODS: tuple[Method, ...] = get_args(Method)
+RefineMethod = Literal["locks", "map"]
+METHODS: tuple[RefineMethod, ...] = get_args(RefineMethod)
 TOP = 20  # Ranks of an order that have to be stable; the paper's Top-20
 MARGINS_ONLY = 0  # Value of `confirmations` that locks by margins alone
 
@@ -30,14 +30,14 @@ _LEAST: Mapping[str, float] = {
     "batch": 2, "confirmations": MARGINS_ONLY, "stable": 1, "z": 0, "exposures": 0, "turns": 1, "clip": 1e-6,
     "step": 1e-6, "least_step": 1e-6, "recentre": 1, "prior": 1e-6, "scale": 1e-6, "sure": 0.5,
 }  # fmt: skip
-Pair = tuple[int, int]  # Two items, the better one first
+RankedPair = tuple[int, int]  # Two items, the better one first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefineSettings:
     """Settings of the refinement of one query; the same for every query of a golden set."""
 
-    method: Method = "locks"  # "locks" (Algorithm 1) or "map" (Plackett–Luce maximum a posteriori)
+    method: RefineMethod = "locks"  # "locks" (Algorithm 1) or "map" (Plackett–Luce maximum a posteriori)
     batch: int = 5  # Passages that the judge orders at once
     confirmations: int = 3  # Consistent judgements after which a pair is locked; 0 = by margins only
     stable: int = 3  # Turns for which the Top-20 must be the same ordered list (the paper 3, its tool 15)
@@ -89,7 +89,7 @@ class RefineSettings:
         return cls(**given)
 
 
-class Point(NamedTuple):
+class RefinePoint(NamedTuple):
     """One point of the convergence curve."""
 
     turn: int  # The turn after which it was taken, from 1
@@ -130,9 +130,9 @@ class Refinement(ABC):
         self.settings = settings
         self.turns = 0  # Batches judged or skipped
         self.skips = 0  # Batches that were skipped
-        self.curve: list[Point] = []  # A point per judged batch; for `map` per five
-        self.locks: list[Pair] = []  # In the order in which they were locked
-        self.contradictions: list[Pair] = []  # Pairs judged against a path of locks, one for each time
+        self.curve: list[RefinePoint] = []  # A point per judged batch; for `map` per five
+        self.locks: list[RankedPair] = []  # In the order in which they were locked
+        self.contradictions: list[RankedPair] = []  # Pairs judged against a path of locks, one for each time
         self._given = {"grades": list(grades), "ranks": list(ranks), "ids": self.ids, "seed": seed}
         self._grades = [float(grade) for grade in grades]
         self._log: list[list[int] | None] = []
@@ -235,7 +235,7 @@ class Refinement(ABC):
         changed = sum(map(ne, top, self._top))
         self._streak = 0 if changed else self._streak + 1
         self._top = top
-        self.curve.append(Point(self.turns, changed, self._settled()))
+        self.curve.append(RefinePoint(self.turns, changed, self._settled()))
 
     def rows(self) -> list[ItemState]:
         """List the state of every item, best first."""

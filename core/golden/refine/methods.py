@@ -18,21 +18,21 @@ from scipy.special import ndtr
 
 from core.arrays import Floats, Ints
 from core.errors import InputError
-from core.golden.refine.base import TOP, Method, Pair, Refinement, RefineSettings
+from core.golden.refine.base import TOP, RankedPair, Refinement, RefineMethod, RefineSettings
 from core.records import JsonMap
 from core.stats.threads import one_thread
 
 EPSILON = 1e-6  # Information before the first turn
 
 
-class Graph:
+class PreferenceGraph:
     """Locked pairs and what follows from them. Sets of items are stored as the bits of an integer."""
 
     def __init__(self, items: int) -> None:
         self.below = [0] * items  # items that an item has a path to
         self.above = [0] * items  # items that have a path to it
 
-    def lock(self, pair: Pair) -> None:
+    def lock(self, pair: RankedPair) -> None:
         """Add a pair; the caller must know that no path implies it in either direction."""
         better, worse = pair
         above, below = self.above[better] | 1 << better, self.below[worse] | 1 << worse
@@ -74,8 +74,8 @@ class Locks(Refinement):
     def _begin(self) -> None:
         self._score = list(self._grades)
         self._info = [EPSILON] * len(self.ids)
-        self._graph = Graph(len(self.ids))
-        self._pending: dict[Pair, int] = {}
+        self._graph = PreferenceGraph(len(self.ids))
+        self._pending: dict[RankedPair, int] = {}
 
     def _learn(self, order: Sequence[int]) -> None:
         self._step(order)
@@ -245,7 +245,7 @@ def certainty(scores: Floats, covariance: Floats, order: Sequence[int]) -> float
     return float(min(inside.mean(), across.mean() if across.size else 1.0))
 
 
-_KINDS: Mapping[Method, type[Locks | Map]] = {"locks": Locks, "map": Map}
+_KINDS: Mapping[RefineMethod, type[Locks | Map]] = {"locks": Locks, "map": Map}
 
 
 def refinement(

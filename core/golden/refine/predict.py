@@ -34,7 +34,7 @@ from core.stats.means import mean_interval
 GRADE_NOISE = 0.35
 MOST_ITEMS = 1_000
 MOST_RUNS = 10_000
-Choice = Literal["none", "locks", "map"]
+_Choice = Literal["none", "locks", "map"]
 _MOST = 10.0  # standard deviations of the truth: a judge this noisy cannot distinguish anything
 _NEAR = 0.01  # difference in tau within which a cheaper method is preferred to the best
 
@@ -124,7 +124,7 @@ def tau(order: Sequence[int], truth: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class GradeNoise:
     """A judge's disagreement with itself: a standard deviation, relative to the true spread of the items."""
 
     sigma: float  # 0 = always the same order; at most 10, where orders agree only by chance
@@ -135,7 +135,7 @@ class Noise:
     orders: int  # Orders of those batches
 
 
-def noise_of(repeats: Sequence[Sequence[Sequence[int]]]) -> Noise:
+def noise_of(repeats: Sequence[Sequence[Sequence[int]]]) -> GradeNoise:
     """Estimate the noise of a judge from repeated judgements of the same batches.
 
     Two orders of one batch rank the same truth with independent noise. If truth and noise are normal, their
@@ -157,7 +157,9 @@ def noise_of(repeats: Sequence[Sequence[Sequence[int]]]) -> Noise:
         means = resample_weights(len(taus), 2000, SEED) @ taus / len(taus)
         high, low = _sigma(np.quantile(means, (0.025, 0.975)))
     agreement = float(taus.mean())
-    return Noise(float(_sigma(agreement)), float(low), float(high), agreement, len(kept), sum(map(len, kept)))
+    return GradeNoise(
+        float(_sigma(agreement)), float(low), float(high), agreement, len(kept), sum(map(len, kept))
+    )
 
 
 def _agreement(orders: Sequence[Sequence[int]]) -> float:
@@ -215,12 +217,12 @@ class Prediction:
     # noise's interval; null if that is unknown), grades (tau of the order by grades), turns (calls per
     # query), usd (for all queries; null if a price is unknown) and recommended
     ways: pl.DataFrame
-    recommended: Choice
-    noise: Noise  # The noise used
+    recommended: _Choice
+    noise: GradeNoise  # The noise used
 
 
 def predict(
-    noise: Noise,
+    noise: GradeNoise,
     grades: Mapping[str, Sequence[float]],
     settings: RefineSettings,
     usd: float | None,
@@ -298,6 +300,6 @@ def ways_of(
         "worst": None if worst is None else usual.grades, "grades": usual.grades, "turns": 0.0, "usd": 0.0,
     }  # fmt: skip
     near = [row for row in worth if row["tau"] >= max(candidate["tau"] for candidate in worth) - _NEAR]
-    recommended: Choice = min(near, key=lambda row: row["turns"])["method"] if near else "none"
+    recommended: _Choice = min(near, key=lambda row: row["turns"])["method"] if near else "none"
     ways = pl.DataFrame([alone, *rows], schema_overrides={"worst": pl.Float64, "usd": pl.Float64})
     return ways.with_columns(recommended=pl.col("method") == recommended)

@@ -25,7 +25,7 @@ from core.importers.base import RESEMBLES, Format, Import, Look, Options, counte
 from core.importers.judgements import golden_set
 from core.importers.read.member import Archive, Member, members_of, per_member
 from core.importers.read.text import shown
-from core.importers.report import TAKEN, FileReport, Parts, settled
+from core.importers.report import TAKEN, FileReport, ReportParts, settled
 from core.importers.runs import collection_of, imported_run, run_labels, slug
 from core.importers.settings import kept
 
@@ -53,7 +53,7 @@ class AnnBenchmarks(Format):
         "Times of batches are no time of a query and are left out.",
     )
     names_collection, mixed = 1, True
-    known: ClassVar[Mapping[str, Parts]] = {
+    known: ClassVar[Mapping[str, ReportParts]] = {
         "result": dict.fromkeys(("times", "neighbors", "distances", "attrs.*"), TAKEN),
         "truth": {
             "neighbors": TAKEN,

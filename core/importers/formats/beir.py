@@ -17,7 +17,7 @@ from core.importers.read.jsons import outline
 from core.importers.read.member import Archive, Member, head_lines, members_of
 from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import objects_of, read_table
-from core.importers.report import TAKEN, Parts
+from core.importers.report import TAKEN, ReportParts
 from core.importers.runs import collection_frames, collection_of
 
 _HEADER = ["query-id", "corpus-id", "score"]
@@ -77,7 +77,7 @@ class Beir(Format):
         splits = tuple(member.stem for member in _members(archives, "qrels"))
         return {"split": (*splits, ALL)} if len(splits) > 1 else {}
 
-    def parts(self, member: Member, options: Options) -> Parts | str | None:
+    def parts(self, member: Member, options: Options) -> ReportParts | str | None:
         if self.kind(member) == "qrels" and options.split not in (None, ALL, member.stem):
             return "a split that is not chosen"
         return super().parts(member, options)

@@ -29,11 +29,11 @@ from core.importers.read.jsons import (
     words,
 )
 from core.importers.read.member import Archive, Member, members_of
-from core.importers.read.paths import Fields, Row, keys_of, spellings
+from core.importers.read.paths import Fields, PathRow, keys_of, spellings
 from core.importers.read.tabular import columns, kind_of, read_table
 from core.importers.read.text import place, quoted, shown
 from core.importers.report import TAKEN
-from core.importers.samples import UNNAMED, AnsweredSamples, Sample, answered, assemble
+from core.importers.samples import UNNAMED, AnsweredSamples, FormatSample, answered, assemble
 from core.importers.settings import axes_of, kept
 
 _WRAPPER = "testRunData"
@@ -138,7 +138,7 @@ class DeepEval(Format):
 
 @dataclass
 class _Cases:
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[FormatSample] = field(default_factory=list)
     usd: list[float] = field(default_factory=list)
     settings: Json = field(default_factory=dict)  # those of the first retriever that states any
     traced: int = 0  # cases whose retrieval was taken from their trace
@@ -192,7 +192,7 @@ def _from_table(member: Member, cases: _Cases) -> None:
 
 
 def _take(case: object, where: str, cases: _Cases) -> None:
-    row = Row(case, _CASE, where)
+    row = PathRow(case, _CASE, where)
     asked = row["text"]
     if not asked or not asked.strip():
         cases.left["cases without an input"] += 1
@@ -207,7 +207,7 @@ def _take(case: object, where: str, cases: _Cases) -> None:
     cases.left.update(trace.left)
     values, judges = _measures(row["metrics"] or (), cases.left)
     cases.samples.append(
-        Sample(
+        FormatSample(
             text=asked,
             answer=row["answer"],
             contexts=contexts,
@@ -222,7 +222,9 @@ def _take(case: object, where: str, cases: _Cases) -> None:
     )
 
 
-def _measures(metrics: Sequence[Row], left: Counter[str]) -> tuple[dict[str, float | None], dict[str, str]]:
+def _measures(
+    metrics: Sequence[PathRow], left: Counter[str]
+) -> tuple[dict[str, float | None], dict[str, str]]:
     values: dict[str, float | None] = {}
     judges: dict[str, str] = {}
     for metric in metrics:
@@ -286,7 +288,7 @@ def _trace(case: object, where: str) -> _Trace:
     result = _Trace()
     if (held := mapping(case, "trace", where)) is None:
         return result
-    trace = Row(held, _TRACE, f"{where}, trace")
+    trace = PathRow(held, _TRACE, f"{where}, trace")
     if trace["status"] == _FAILED:
         result.left["traces that ended with an error: their total time"] += 1
     else:
@@ -296,7 +298,7 @@ def _trace(case: object, where: str) -> _Trace:
     measured = sum(len(items(span, "metricsData", trace.where) or ()) for span in (held, *spans))
     result.left["measures of traces and their steps: those of the case count"] += measured
     for index, span in enumerate(trace["models"] or ()):
-        _model(Row(span, _MODEL, f"{trace.where}, llmSpans {index}"), result)
+        _model(PathRow(span, _MODEL, f"{trace.where}, llmSpans {index}"), result)
     return result
 
 
@@ -305,7 +307,7 @@ def _retrieval(spans: Sequence[Json], result: _Trace, where: str) -> None:
         result.left["retrievals of cases that retrieve more than once"] += len(spans)
     if len(spans) != 1:
         return
-    span = Row(spans[0], _RETRIEVER, f"{where}, retrieverSpans 0")
+    span = PathRow(spans[0], _RETRIEVER, f"{where}, retrieverSpans 0")
     if span["status"] == _FAILED:
         result.left["retrievals that ended with an error"] += 1
         return
@@ -319,7 +321,7 @@ def _retrieval(spans: Sequence[Json], result: _Trace, where: str) -> None:
             result.scores = [number(context, "score", span.where) for context in scored]
 
 
-def _model(call: Row, result: _Trace) -> None:
+def _model(call: PathRow, result: _Trace) -> None:
     if call["status"] == _FAILED:
         result.left["calls of models that ended with an error: their tokens"] += 1
         return
@@ -329,7 +331,7 @@ def _model(call: Row, result: _Trace) -> None:
             result.tokens[*of, unit] = result.tokens.get((*of, unit), 0.0) + count
 
 
-def _duration(span: Row) -> float | None:
+def _duration(span: PathRow) -> float | None:
     """Return the milliseconds between a span's times, or None if one of them is not given."""
     begins, ends = span["begins"], span["ends"]
     if begins is None or ends is None:

@@ -29,7 +29,7 @@ _NAMED_MOST = 5  # Questions named in a note
 _OF_COLLECTION = "the texts of the collection count"
 
 
-class Filters(Format):
+class FilterColumns(Format):
     """Filters of questions, and metadata of passages, as tables of their own."""
 
     name, title = "filters", "Filters of queries, metadata of passages (CSV, TSV, JSONL, Parquet)"

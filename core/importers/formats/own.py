@@ -32,7 +32,7 @@ from core.importers.read.jsons import Json, expect, json_rows, optional
 from core.importers.read.member import Archive, Member
 from core.importers.read.tabular import PARQUET, READ_ERRORS, kind_of, read_objects, read_table
 from core.importers.read.text import place, quoted, shown
-from core.importers.report import TAKEN, FileReport, Parts, file_report
+from core.importers.report import TAKEN, FileReport, ReportParts, file_report
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.tables import TABLES
 
@@ -80,7 +80,7 @@ class Own(Format):
         for archive in archives:
             manifest = _manifest(archive)
             root, listed = manifest.relative.removesuffix(MANIFEST), _listed(manifest, _said(manifest))
-            known: dict[str, Parts] = {root + name: {"*": TAKEN} for name in (MANIFEST, *_RECORD_FILES)}
+            known: dict[str, ReportParts] = {root + name: {"*": TAKEN} for name in (MANIFEST, *_RECORD_FILES)}
             for table, entry in listed.items():
                 columns = (*_READ.get(table, TABLES[table]), "doc_id")
                 known[root + entry["file"]] = dict.fromkeys(columns, TAKEN)

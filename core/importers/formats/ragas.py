@@ -30,7 +30,7 @@ from core.importers.read.jsons import (
     words,
 )
 from core.importers.read.member import Archive, Member, members_of
-from core.importers.read.paths import Fields, Row, keys_of
+from core.importers.read.paths import Fields, PathRow, keys_of
 from core.importers.read.rows import id_list, text_list
 from core.importers.read.tabular import Table, columns, first_rows, kind_of, read_table
 from core.importers.read.text import no_column, place
@@ -179,7 +179,7 @@ def _objects(member: Member, spots: Sequence[tuple[str, Json]], without: Collect
     own = next((name for name in _IDS if name in names), None)
     table = {role: (name, _ROLES[role][1]) for role, name in roles.items()}
     table |= {"query_id": (own, identifier)} if own else {}
-    read = [Row(row, table, where) for where, row in spots]
+    read = [PathRow(row, table, where) for where, row in spots]
     rows = [{role: row[role] for role in table} for row in read]
     metrics = {
         name: pl.Series(name, [number(row, name, where) for where, row in spots], dtype=pl.Float64)
@@ -244,7 +244,7 @@ def _annotated(member: Member) -> AnsweredSamples:
     for metric in value:
         for index, item in enumerate(expect(value, metric, list, member.name)):
             where = at(member.name, metric, index)
-            given = Row(expect(item, _ANNOTATED[0], dict, where), _GIVEN, where)
+            given = PathRow(expect(item, _ANNOTATED[0], dict, where), _GIVEN, where)
             rows.append({role: given[role] for role in _GIVEN})
             accepted = optional(item, "is_accepted", bool, where)
             values.append({metric: number(item, _ANNOTATED[1], where)})

@@ -30,11 +30,11 @@ from core.importers.read.jsons import (
     text,
 )
 from core.importers.read.member import Archive, Member, members_of
-from core.importers.read.paths import Fields, Row, keys_of
+from core.importers.read.paths import Fields, PathRow, keys_of
 from core.importers.read.text import quoted, shown
 from core.importers.report import TAKEN
 from core.importers.runs import Figure, Reported, of_tool, reported_runs
-from core.importers.samples import UNNAMED, AnsweredSamples, Sample, answered, assemble
+from core.importers.samples import UNNAMED, AnsweredSamples, FormatSample, answered, assemble
 
 _QUERY: Fields = {"id": ("query.qid!", identifier), "text": ("query.text", text)}
 _CANDIDATE: Fields = {"id": ("docid!", identifier), "score": ("score", number)}
@@ -106,13 +106,13 @@ class RankLlm(Format):
 
 
 def _answered(member: Member, used: Mapping[str, Mapping[str, float]]) -> AnsweredSamples:
-    samples: dict[str, Sample] = {}
+    samples: dict[str, FormatSample] = {}
     for where, entry in objects(member):
-        result = Row(entry, _RESULT, where)
+        result = PathRow(entry, _RESULT, where)
         if (query := result["id"]) in samples:
             raise InputError(f"The query {quoted(query)} stands twice.", where=where)
         candidates = result["candidates"]
-        samples[query] = Sample(
+        samples[query] = FormatSample(
             query_id=query,
             text=result["text"] or query,
             contexts=[_text(candidate.holder) for candidate in candidates],
@@ -140,7 +140,7 @@ def _text(candidate: object) -> str | None:
 
 def _count_tokens(member: Member, used: dict[str, dict[str, float]]) -> None:
     for where, entry in objects(member):
-        history = Row(entry, _HISTORY, where)
+        history = PathRow(entry, _HISTORY, where)
         counts = used.setdefault(history["id"], {})
         for call in history["calls"]:
             for unit in _CALL:

@@ -28,11 +28,11 @@ from core.importers.runs import MEASURES, Figure, Reported, reported_runs
 
 _QUANTILES = {"p50", "p95", "p99"}
 _MISSING = "empty cells: missing, not 0"
-Row = Mapping[str, str | None]
+_Row = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class StackColumn:
     """The meaning of a column's numbers."""
 
     measure: str
@@ -44,7 +44,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldRows:
     """What a row says about its stack."""
 
     label: str
@@ -68,11 +68,11 @@ class StackRows(Format):
         return SURE if all(map(self.kind, probe.members)) else 0.0
 
     @abstractmethod
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> StackColumn | None:
         """Return the meaning of a column, or None if it isn't a measure."""
 
     @abstractmethod
-    def told(self, row: Row, member: Member) -> Told:
+    def told(self, row: _Row, member: Member) -> ToldRows:
         """Return what a row says about its stack."""
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
@@ -93,13 +93,13 @@ class StackRows(Format):
                 member.name, "column", names, {**self.why, **dict.fromkeys(taken, TAKEN), **without}
             )
 
-    def _measures(self, member: Member, options: Options) -> dict[str, Column]:
+    def _measures(self, member: Member, options: Options) -> dict[str, StackColumn]:
         """Return the columns of measures: those the user names, or else by their names."""
         said = options.table_as(member.name)
         known = {name: self.column(name) for name in columns(member)}
         for meant, column in said.columns.items():
             if column in known and (value := named(meant, column)):
-                known[column] = Column(value.measure, value.k, value.stage, value.factor)
+                known[column] = StackColumn(value.measure, value.k, value.stage, value.factor)
         return {name: what for name, what in known.items() if what and name not in said.without}
 
     def _reported(self, member: Member, options: Options, left: list[LeftOut]) -> Iterator[Reported]:
@@ -135,7 +135,7 @@ class StackRows(Format):
                 )
 
 
-def _rows(table: Table) -> Iterator[Row]:
+def _rows(table: Table) -> Iterator[_Row]:
     names = [name for name in table.rows.columns if name != "line"]
     return table.taking({name: name for name in names}).drop("line").iter_rows(named=True)
 
@@ -161,26 +161,26 @@ class AnnRows(StackRows):
         **dict.fromkeys(("build", "indexsize", "queriessize", "track"), "of the index, not of a query"),
     }
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> StackColumn | None:
         if name in _QUANTILES:
-            return Column(f"latency_{name}", stage="retrieve")
-        return Column("ANN-Recall") if name in ("recall/ap", "k-nn") else None
+            return StackColumn(f"latency_{name}", stage="retrieve")
+        return StackColumn("ANN-Recall") if name in ("recall/ap", "k-nn") else None
 
-    def _measures(self, member: Member, options: Options) -> dict[str, Column]:
+    def _measures(self, member: Member, options: Options) -> dict[str, StackColumn]:
         found = super()._measures(member, options)
         unmeasured = "latencies of 0: not measured"
         return {
-            name: Column(what.measure, what.k, what.stage, what.factor, zero=unmeasured)
+            name: StackColumn(what.measure, what.k, what.stage, what.factor, zero=unmeasured)
             if what.measure.startswith("latency_")
             else what
             for name, what in found.items()
         }
 
-    def told(self, row: Row, member: Member) -> Told:  # noqa: ARG002
+    def told(self, row: _Row, member: Member) -> ToldRows:  # noqa: ARG002
         algorithm, parameters = row["algorithm"] or "unnamed algorithm", row["parameters"] or ""
         spec = {"index": shown(algorithm, 200)} | ({"params": shown(parameters, 200)} if parameters else {})
         count = row["count"] or ""
-        return Told(
+        return ToldRows(
             " ".join(filter(None, (algorithm, parameters))),
             row["dataset"] or "",
             spec,
@@ -203,18 +203,20 @@ class SentenceTransformers(StackRows):
     )
     _file = re.compile(r"\w+-?\w*_evaluation_(?P<data>.+?)_results(?:_@\d+)?")
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> StackColumn | None:
         matched = self._measure.fullmatch(name)
         if matched is None:
             return None
         short = matched["name"].lower().replace("accuracy", "success")
-        return Column(MEASURES[short], int(matched["k"]) if matched["k"] else None, of=matched["of"] or "")
+        return StackColumn(
+            MEASURES[short], int(matched["k"]) if matched["k"] else None, of=matched["of"] or ""
+        )
 
-    def told(self, row: Row, member: Member) -> Told:
+    def told(self, row: _Row, member: Member) -> ToldRows:
         data = self._file.fullmatch(member.stem)
         at = {"epoch": row["epoch"], "step": row["steps"]}
         known = {key: value for key, value in at.items() if value and not value.startswith("-1")}
         said = ", ".join(f"{key} {value}" for key, value in known.items())
         name = shown(member.stem if not data else data["data"], 200)
         label = " ".join(filter(None, ("" if data else name, said))) or name
-        return Told(label, data["data"] if data else "", {"name": name, **known})
+        return ToldRows(label, data["data"] if data else "", {"name": name, **known})

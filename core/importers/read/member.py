@@ -21,7 +21,7 @@ from core.importers.read.packing import unpacked, without_endings
 from core.importers.read.text import shown
 
 _T = TypeVar("_T")
-_CURRENT: ContextVar[Progress | None] = ContextVar("progress", default=None)
+_CURRENT: ContextVar[ReadProgress | None] = ContextVar("progress", default=None)
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 HEAD_BYTES = 64 * KIB
 BROKEN = (
@@ -35,7 +35,7 @@ _ENDINGS = (
 )
 
 
-class Progress:
+class ReadProgress:
     """Progress of an import, updated at every step.
 
     Args:
@@ -48,7 +48,7 @@ class Progress:
         rows: Rows of rankings that were read.
     """
 
-    def __init__(self, tell: Callable[[Progress], None]) -> None:
+    def __init__(self, tell: Callable[[ReadProgress], None]) -> None:
         self._tell = tell
         self._at: dict[str, int] = {}
         self.stage = "reading"
@@ -77,7 +77,7 @@ class Progress:
 
 
 @contextmanager
-def watched(progress: Progress | None) -> Iterator[None]:
+def watched(progress: ReadProgress | None) -> Iterator[None]:
     """Report the progress of everything that is read within the block."""
     token = _CURRENT.set(progress)
     try:
@@ -86,13 +86,13 @@ def watched(progress: Progress | None) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
-def current() -> Progress | None:
+def current() -> ReadProgress | None:
     """Return the progress to report to, or None."""
     return _CURRENT.get()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ReadLimits:
     """Bounds on untrusted input."""
 
     total_bytes: int = 16 * GIB  # Most bytes that an offer may unfold to
@@ -118,7 +118,7 @@ class Member:
     name: str  # its name in messages, for example ``beir.zip/qrels/test.tsv``
     relative: str  # its path within the offer, for example ``qrels/test.tsv``
     size: int  # stored size in bytes
-    limits: Limits  # bounds on reading it
+    limits: ReadLimits  # bounds on reading it
     opener: Callable[[], BinaryIO] = field(repr=False, compare=False)  # opens the stored bytes
     path: Path | None = None  # its path on disk if it is a plain file there
     seen: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # cache of `per_member`
@@ -275,7 +275,7 @@ def sound(name: str) -> Iterator[None]:
         raise told(error, InputError(problem, where=name)) from error
 
 
-def check_unfolded(name: str, unfolded: int, stored: int, limits: Limits) -> None:
+def check_unfolded(name: str, unfolded: int, stored: int, limits: ReadLimits) -> None:
     """Refuse a file that unfolds to more than the limits allow."""
     do = "If the file is meant to be so, unpack it and offer the files in parts."
     if unfolded > limits.total_bytes:

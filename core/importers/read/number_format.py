@@ -21,7 +21,7 @@ from core.importers.read.text import place, quoted, shown
 Reading = Literal["decimal-comma", "thousands", "percent", "share"]
 """How a column is read: 1,5 is 1.5; 1,500 is 1500; 41.2 is 41.2 %; 0.91 is a share, and 85 is 85 %."""
 READINGS: tuple[Reading, ...] = get_args(Reading)
-Kind = Literal["share", "price", "any", "figure", "plain", "whole"]
+NumberKind = Literal["share", "price", "any", "figure", "plain", "whole"]
 """Whether a column may be in percent, in dollars, in either, or in neither; the last two are not figures, so
 that a word such as NaN is not an empty cell, and "whole" holds only whole numbers."""
 SAID: Mapping[Reading, str] = {
@@ -107,7 +107,7 @@ class OpenNumbersError(InputError):
 class Conversion:
     """The conversion of one column's cells into plain numbers."""
 
-    kind: Kind
+    kind: NumberKind
     commas: Reading | None = None  # the meaning of commas and dots
     percent: bool = False  # whether its numbers are percent
     mixed: bool = (
@@ -180,7 +180,7 @@ class Numbers:
 
 
 def numbers_in(
-    table: Table, kinds: Mapping[str, Kind], said: Mapping[str, Reading], *, asking: bool, name: str
+    table: Table, kinds: Mapping[str, NumberKind], said: Mapping[str, Reading], *, asking: bool, name: str
 ) -> Numbers:
     """Find out how the columns of a table are read.
 
@@ -252,7 +252,7 @@ def _decimals(texts: pl.DataFrame, columns: Sequence[str]) -> frozenset[str]:
     return frozenset(column for column, good in zip(columns, sure, strict=True) if good)
 
 
-def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Conversion:
+def _way(table: Table, cells: pl.Series, kind: NumberKind, said: Reading | None) -> Conversion:
     """Return the way to read a column, given its signs and what the user said."""
     if kind == "price" and (place_ := cells.str.contains(_FOREIGN).arg_true()).len():
         problem = f"{quoted(cells[place_[0]])} is not in dollars."

@@ -214,14 +214,14 @@ def _note(name: str, row: dict[str, object]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class RankedAgainst:
     """Number of lists, ordered by rank column, that trec_eval would order differently."""
 
     scores: int = 0  # lists in which a score is higher than the one before it
     ties: int = 0  # other lists in which passages of equal score are not in descending order of ids
 
-    def __add__(self, other: Against) -> Against:
-        return Against(self.scores + other.scores, self.ties + other.ties)
+    def __add__(self, other: RankedAgainst) -> RankedAgainst:
+        return RankedAgainst(self.scores + other.scores, self.ties + other.ties)
 
     def notes(self, name: str) -> list[str]:
         """Return notes on the ranking rules, or [] if there is nothing to say."""
@@ -240,10 +240,10 @@ class Against:
         return sentences
 
 
-NONE = Against()
+NONE = RankedAgainst()
 
 
-def against(rows: pl.DataFrame) -> Against:
+def against(rows: pl.DataFrame) -> RankedAgainst:
     """Return how the order by rank column differs from trec_eval's."""
     later = pl.col("rank") > 1
     higher = later & (pl.col("score") > pl.col("score").shift(1))
@@ -252,7 +252,7 @@ def against(rows: pl.DataFrame) -> Against:
     lists = rows.select(*KEY, higher=higher, tied=tied).filter(pl.col("higher") | pl.col("tied"))
     counted = lists.group_by(KEY).agg(pl.col("higher").any())
     scores = counted.filter("higher").height
-    return Against(scores, counted.height - scores)
+    return RankedAgainst(scores, counted.height - scores)
 
 
 def as_trec_eval(rows: pl.DataFrame) -> pl.DataFrame:

@@ -4,8 +4,8 @@ A path is keys joined by dots (``extra.metadata.top_k``; a single key may also c
 alternative keys, of which the first present one counts (``usage/usageDetails.input``), bars separate whole
 paths, and ``=TEXT`` at the end of one requires a text that contains TEXT. camelCase stands for all spellings.
 
-`values` takes whatever is there; a `Row` refuses values of the wrong kind. Its paths have no alternatives,
-and end in ``!`` if a value is required.
+`values` takes whatever is there; a `PathRow` refuses values of the wrong kind. Its paths have no
+alternatives, and end in ``!`` if a value is required.
 """
 
 import re
@@ -19,9 +19,9 @@ from core.errors import InputError
 from core.importers.read.jsons import items, mapping
 from core.importers.read.text import shown
 
-Reader = Callable[[object, str, str], Any]
+ValueReader = Callable[[object, str, str], Any]
 """Reads the value of a key: object, key, where. None if it is absent, InputError if it is of another kind."""
-Fields = Mapping[str, "tuple[str, Reader | Fields]"]
+Fields = Mapping[str, "tuple[str, ValueReader | Fields]"]
 """Name of a field → its path, and its reader; or the fields of the objects in a list at the path."""
 
 
@@ -64,7 +64,7 @@ def _first(holder: object, keys: list[str]) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PathRow:
     """An object whose fields a table names; each is read and checked on access."""
 
     holder: object
@@ -92,7 +92,7 @@ class Row:
             where = f"{where}, {keys[0]}"
         if callable(reader):
             return held
-        return [Row(entry, reader, f"{where} {place}") for place, entry in enumerate(held)]
+        return [PathRow(entry, reader, f"{where} {place}") for place, entry in enumerate(held)]
 
 
 def keys_of(table: Fields, within: str = "") -> Iterator[str]:

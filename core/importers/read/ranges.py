@@ -18,7 +18,7 @@ from core.importers.read.number_format import Open, Reading
 from core.importers.read.text import shown
 
 Range = tuple[float, float]
-Verdict = Literal["fits", "percent", "open", "outside"]
+_Verdict = Literal["fits", "percent", "open", "outside"]
 _LEAST_PERCENT = 5  # Numbers up to this may be on a scale such as 1 to 5
 _OVER = 1e-6  # How far a sum of shares in single precision may exceed its range
 _SHOWN = 3
@@ -35,7 +35,7 @@ class Figures:
     where: Callable[[int], str]  # returns the location of a number
 
 
-def verdict(figures: Figures) -> Verdict:
+def verdict(figures: Figures) -> _Verdict:
     """Return whether numbers lie in the range of their measure, are plainly percent of it, or neither."""
     values = figures.values
     if figures.range is None and not figures.share:

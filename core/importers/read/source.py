@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast, runtime_checkable
 
 from core.errors import InputError
-from core.importers.read.member import MIB, Archive, Limits, Member, check_unfolded, sound
+from core.importers.read.member import MIB, Archive, Member, ReadLimits, check_unfolded, sound
 from core.importers.read.packing import BEGIN, kind_of_packing
 from core.importers.read.text import shown
 
@@ -41,7 +41,7 @@ WORKBOOK = "xl/workbook.xml"
 
 
 @runtime_checkable
-class Named(Protocol):
+class NamedContent(Protocol):
     """An upload: a name and bytes, like Streamlit's uploaded files."""
 
     name: str
@@ -62,11 +62,11 @@ class Upload:
         return self.data
 
 
-Offered = str | os.PathLike[str] | Named
+Offered = str | os.PathLike[str] | NamedContent
 
 
 @contextmanager
-def opened(offered: Sequence[Offered], limits: Limits) -> Iterator[tuple[Archive, ...]]:
+def opened(offered: Sequence[Offered], limits: ReadLimits) -> Iterator[tuple[Archive, ...]]:
     """Open everything that was offered, and close it again.
 
     Args:
@@ -83,8 +83,8 @@ def opened(offered: Sequence[Offered], limits: Limits) -> Iterator[tuple[Archive
         yield tuple(_open(item, limits, stack) for item in offered)
 
 
-def _open(item: Offered, limits: Limits, stack: ExitStack) -> Archive:
-    if isinstance(item, Named) and not isinstance(item, os.PathLike):
+def _open(item: Offered, limits: ReadLimits, stack: ExitStack) -> Archive:
+    if isinstance(item, NamedContent) and not isinstance(item, os.PathLike):
         data = item.getvalue()
         name = shown(PurePosixPath(item.name.replace("\\", "/")).name or "upload", _NAME)
         member = Member(name, name, len(data), limits, lambda: io.BytesIO(data))
@@ -116,7 +116,7 @@ def _is_tar(member: Member) -> bool:
     return False
 
 
-def _walk(folder: Path, name: str, limits: Limits) -> Archive:
+def _walk(folder: Path, name: str, limits: ReadLimits) -> Archive:
     members: list[Member] = []
     skipped: list[str] = []
     for root, folders, files in os.walk(folder, followlinks=False):

@@ -54,7 +54,7 @@ class _Chunk:
     rows: int  # how many rows they hold
     lists: npt.NDArray[np.uint64]  # hash of each list that has rows here
     counted: pl.DataFrame | None  # their tally if the lists are in rank order; otherwise None
-    against: ordering.Against = ordering.NONE  # lists that trec_eval would order differently, if so
+    against: ordering.RankedAgainst = ordering.NONE  # lists that trec_eval would order differently, if so
 
     def read(self) -> pl.DataFrame:
         """Return the rows, in the order of the source."""
@@ -179,7 +179,7 @@ def _distributed(chunks: Sequence[_Chunk], spool: Spool) -> list[_Chunk]:
 
 def _finished(
     chunks: Sequence[_Chunk], rules: pl.DataFrame, spool: Spool
-) -> tuple[list[_Chunk], ordering.Against]:
+) -> tuple[list[_Chunk], ordering.RankedAgainst]:
     """Return the chunks with ranks by the rules, and what trec_eval would order differently."""
     other, finished = ordering.NONE, []
     for chunk in chunks:

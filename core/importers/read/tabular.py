@@ -23,7 +23,7 @@ import polars as pl
 from core.errors import InputError, told
 from core.importers.read.headers import MOST_ROWS, delimiter_below, headed_lines
 from core.importers.read.jsons import exceeds, not_json, once, outline, read_json, too_large, without_nan
-from core.importers.read.member import GIB, HEAD_BYTES, MIB, Limits, Member, head_lines, per_member
+from core.importers.read.member import GIB, HEAD_BYTES, MIB, Member, ReadLimits, head_lines, per_member
 from core.importers.read.nested import rows_in
 from core.importers.read.text import LineBlock, blocks, no_column, place, shown, whole
 from core.sandbox import Bounded
@@ -548,7 +548,7 @@ def _check_cells_of(member: Member, size: int, rows: int, columns: int) -> None:
         raise InputError(problem, where=member.name, do="Leave out the lines and columns that hold nothing.")
 
 
-def check_cells(table: Table, limits: Limits) -> None:
+def check_cells(table: Table, limits: ReadLimits) -> None:
     """Refuse a table with a cell that is longer than the limits allow."""
     columns = [column for column, dtype in table.rows.schema.items() if dtype == pl.String]
     cells = pl.concat([pl.Series(dtype=pl.String), *table.rows.select(columns).get_columns()])

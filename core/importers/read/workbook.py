@@ -19,7 +19,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.read.headers import MOST_ROWS, headed
-from core.importers.read.member import BROKEN, GIB, MIB, Limits, Member, check_unfolded, per_member
+from core.importers.read.member import BROKEN, GIB, MIB, Member, ReadLimits, check_unfolded, per_member
 from core.importers.read.source import WORKBOOK
 from core.importers.read.tabular import READ_ERRORS
 from core.importers.read.text import quoted, shown
@@ -171,7 +171,7 @@ def _unreadable(name: str, why: str) -> InputError:
     return InputError(f"The workbook cannot be read: {reason}.", where=name)
 
 
-def _check(packed: zipfile.ZipFile, name: str, stored: int, limits: Limits) -> bool:
+def _check(packed: zipfile.ZipFile, name: str, stored: int, limits: ReadLimits) -> bool:
     """Refuse a file that would unfold to too much; return whether it has macros."""
     members = packed.infolist()
     if len(members) > limits.members or len({info.filename for info in members}) < len(members):

@@ -23,14 +23,14 @@ from core.providers.embed.base import TokenEmbedder
 from core.records import Collection, JsonMap, part_id
 from core.tables import TABLES, frame, schema
 
-Pool = Callable[[Vectors], Vectors]
+_Pool = Callable[[Vectors], Vectors]
 PARALLEL_FROM = 20_000_000
 """Number of characters from which several processes are worth their start (about two seconds)."""
 _BLOCK = 2_000_000  # Characters that one task takes
 _PIECES = schema("source start_char:int64 end_char:int64 title text tokens:int32 tokenizer")
 
 
-def late_vectors(token_vectors: Vectors, token_spans: Ints, chunk_spans: Ints, pool: Pool) -> Vectors:
+def late_vectors(token_vectors: Vectors, token_spans: Ints, chunk_spans: Ints, pool: _Pool) -> Vectors:
     """Return vectors of the chunks of one document."""
     if len(token_vectors) != len(token_spans):
         raise ValueError(f"{len(token_vectors)} token vectors, {len(token_spans)} spans")

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
-from core.importers import Limits, Options, load
+from core.importers import Options, ReadLimits, load
 from core.importers.formats.beir import Beir
 from core.importers.formats.filters import field_columns, written
 from core.importers.naming import roles_by
@@ -52,8 +52,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "title": ("title", "name", "heading"),
 }  # fmt: skip
 """Role of a column → the names it may have, the likeliest first."""
-Reader = Callable[[Member], Content]
-READERS: Mapping[str, Reader] = {
+_Reader = Callable[[Member], Content]
+READERS: Mapping[str, _Reader] = {
     ".txt": read_text,
     ".text": read_text,
     ".md": read_markdown,
@@ -187,7 +187,7 @@ def read_documents(path: Path, *, form: str = "auto", columns: Mapping[str, str]
     if form not in FORMATS:
         raise UnknownNameError("format of documents", form, FORMATS)
     given = columns or {}
-    with opened([path], Limits()) as (archive,):
+    with opened([path], ReadLimits()) as (archive,):
         kind = _kind(archive, given) if form == "auto" else form
         if kind == "beir":
             passages = load([path], Options(format="beir", split="all")).frames.get("passages")
@@ -256,7 +256,7 @@ def _folders(path: PurePosixPath) -> dict[str, Any]:
     return {"folder": above[-1], "folders": above} if above else {}
 
 
-def _reader(member: Member) -> Reader | None:
+def _reader(member: Member) -> _Reader | None:
     return READERS.get(_name(member).suffix.lower())
 
 

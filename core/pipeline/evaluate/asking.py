@@ -17,7 +17,7 @@ from core.pipeline.evaluate.steps import Graph, Step
 from core.pipeline.index import DatabaseIndex, DenseIndex, ways
 from core.pipeline.index.bm25 import Bm25Index
 from core.pipeline.index.partitioned import Partitioned
-from core.pipeline.index.scope import FilterWay, Scope, scopes_of
+from core.pipeline.index.scope import FilterWay, IndexScope, scopes_of
 from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.model import OwnQuestion, OwnRetriever
 from core.pipeline.own.parts import shelf_of
@@ -41,7 +41,7 @@ class StepOutcome(NamedTuple):
     details: Mapping[str, Any] = MappingProxyType({})  # facts reported by a model
 
 
-Ask = Callable[[str, Sequence[Any], str], StepOutcome]
+_Ask = Callable[[str, Sequence[Any], str], StepOutcome]
 """Runs a step, given the text asked, its inputs' results, and a mark that tells repeated calls apart."""
 
 
@@ -49,7 +49,7 @@ class Node(NamedTuple):
     """A step that can be asked."""
 
     step: Step  # what it is
-    ask: Ask  # does it
+    ask: _Ask  # does it
     model: str | None = None  # the remote model that it calls; None if it runs here
     expect: Callable[[Sequence[OwnQuestion]], None] | None = None  # notes which queries a pass will ask
 
@@ -97,12 +97,12 @@ class Asker:
             if step is not None
         }
         self._filters = filters
-        self._scopes: dict[str, Sequence[Scope | None]] = {}  # of each query, by the hash of a corpus
+        self._scopes: dict[str, Sequence[IndexScope | None]] = {}  # of each query, by the hash of a corpus
         self._marks: dict[Step, dict[int, Any]] = {}
         self._shelves: dict[str, PassageShelf] = {}
         self.own: dict[Step, OwnRetriever] = {}  # custom pipelines that were asked
 
-    def scopes(self, step: Step) -> Sequence[Scope | None]:
+    def scopes(self, step: Step) -> Sequence[IndexScope | None]:
         """Return what the asker of each query may see of what a step searches; None = all of it."""
         corpus = self._builder.corpus(step.built)
         if corpus.hash not in self._scopes:
@@ -248,7 +248,7 @@ def ordered(ranking: Hits | Reranked, depth: int) -> Scores:
     return scores[np.isfinite(scores)]
 
 
-def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
+def _timed(work: Callable[[str, Sequence[Any]], Any]) -> _Ask:
     """Ask something that runs here on one thread and never waits, so its time is its processor time."""
 
     def ask(text: str, inputs: Sequence[Any], _: str) -> StepOutcome:
@@ -260,7 +260,7 @@ def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
     return ask
 
 
-def _of_database(index: DatabaseIndex | Partitioned[Any], find: Callable[[str, Sequence[Any]], Hits]) -> Ask:
+def _of_database(index: DatabaseIndex | Partitioned[Any], find: Callable[[str, Sequence[Any]], Hits]) -> _Ask:
     """Ask a database: a remote one answers a request, one in a folder takes processor time here."""
 
     def ask(text: str, inputs: Sequence[Any], _: str) -> StepOutcome:

@@ -26,8 +26,8 @@ from core.pipeline.evaluate.steps import FIELDS, Step
 from core.pipeline.index import (
     ENGINES,
     DatabaseIndex,
+    DatabasePlace,
     DenseIndex,
-    Place,
     is_existing,
     load_index,
     make_index,
@@ -198,7 +198,7 @@ class Builder:
 
         def make(folder: Path) -> Dense:
             fields = corpus.fields if FIELDS in step.params else None
-            place = Place(folder, f"clq_{step.key.replace('-', '_')}", ids, corpus.texts, fields)
+            place = DatabasePlace(folder, f"clq_{step.key.replace('-', '_')}", ids, corpus.texts, fields)
             if existing:
                 return use_index(name, metric, params, place=place, dim=step.params["dim"])
             vectors = self.vectors(step.needs[0], within)
@@ -216,7 +216,7 @@ class Builder:
         for number, of_part in enumerate(positions):
             table = f"clq_{step.key.replace('-', '_')}_{number}"
             held = None if fields is None else fields[of_part]
-            place = Place(folder_of(folder, number), table, (), corpus.texts.gather(of_part), held)
+            place = DatabasePlace(folder_of(folder, number), table, (), corpus.texts.gather(of_part), held)
             with threads(1 if len(of_part) < SEQUENTIAL_BELOW else cores()):
                 parts.append(make_index(name, vectors[of_part], metric, params, place=place))
             within(number + 1, len(positions), "partitions")

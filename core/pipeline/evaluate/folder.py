@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS rounds (number INTEGER PRIMARY KEY, began TEXT NOT NU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status(jobs.Status):
+class Status(jobs.JobStatus):
     """Progress of an evaluation."""
 
     evaluation_id: str = ""  # its identity

@@ -15,7 +15,7 @@ from core.pipeline.evaluate.build import OPEN_BYTES, Builder, Models
 from core.pipeline.evaluate.folder import Measurements, Status
 from core.pipeline.evaluate.job import Job, Protocol
 from core.pipeline.evaluate.measure import Measurer, Signals, words
-from core.pipeline.evaluate.results import Writer
+from core.pipeline.evaluate.results import RunRecorder
 from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.records import Batch, JsonMap
 
@@ -59,7 +59,7 @@ class LocalExecutor:
             names=job.names,
         )
         results = self.measurer.results
-        self._writer = Writer(
+        self._writer = RunRecorder(
             job,
             results,
             builder=self.builder,

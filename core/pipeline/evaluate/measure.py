@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 
 from core.jobs import Tracker
 from core.pipeline.evaluate.asking import Asker, Node, StepOutcome, ordered
+from core.pipeline.evaluate.build import Dense
 from core.pipeline.evaluate.folder import Measurements, Status, StepTimes
 from core.pipeline.evaluate.job import Protocol
 from core.pipeline.evaluate.steps import FIELDS, FILTERING, Graph, Route, Step
-from core.pipeline.index import INDEXES, DatabaseIndex, DenseIndex, ann_recall, is_ann
+from core.pipeline.index import INDEXES, ann_recall, is_ann
 from core.pipeline.index.partitioned import Partitioned
-from core.pipeline.index.scope import PARTITION, POST, PRE, Scope
+from core.pipeline.index.scope import PARTITION, POST, PRE, IndexScope
 from core.pipeline.own.config import OWN
 from core.pipeline.own.model import OwnQuestion
 from core.pipeline.query.entities import Names
@@ -38,7 +39,6 @@ from core.providers.base import Amount
 from core.records import JsonMap
 from core.tables import frame
 
-Dense = DenseIndex | DatabaseIndex
 T = TypeVar("T")
 R = TypeVar("R")
 FIRST = (1, 1)  # Round and repeat whose answers count as the results
@@ -77,7 +77,7 @@ class StepResults:
     )  # times of its stages, as far as it reports them
 
 
-Results = dict[Step, StepResults]
+StepOutputs = dict[Step, StepResults]
 
 
 class Measurer:
@@ -96,7 +96,7 @@ class Measurer:
         pause: Callable[[], None],
         names: Names = MappingProxyType({}),
     ) -> None:
-        self.results: Results = {}
+        self.results: StepOutputs = {}
         self._texts, self._protocol, self._asker = texts, protocol, asker
         self._graph, self._kept = asker.graph, kept
         self._tracker, self._check, self._stage, self._pause = tracker, check, stage, pause
@@ -287,7 +287,7 @@ def _named(step: Step) -> str:
 EXACT = next(name for name, kind in INDEXES.items() if kind.exact)
 
 
-class Signal(NamedTuple):
+class MeasuredSignal(NamedTuple):
     """A figure for each query, in their order; None = it has none."""
 
     name: str
@@ -301,9 +301,9 @@ class Signals:
     def __init__(
         self,
         graph: Graph,
-        results: Results,
+        results: StepOutputs,
         index: Callable[[Step], Dense | Partitioned[Dense]],
-        scopes: Callable[[Step], Sequence[Scope | None]],
+        scopes: Callable[[Step], Sequence[IndexScope | None]],
     ) -> None:
         self._graph, self._results, self._index, self._scopes = graph, results, index, scopes
         self._exact: dict[Step, list[Hits]] = {}
@@ -324,7 +324,7 @@ class Signals:
         known = [v for signal in self._recall(route) for v in signal.values if v is not None]
         return round(float(np.mean(known)), 6) if known else None
 
-    def _of(self, route: Route) -> Iterator[Signal]:
+    def _of(self, route: Route) -> Iterator[MeasuredSignal]:
         results = self._results
         pools = [_known(hits.scores[: route.depth]) for hits in results[route.pool].values]
         yield from _certainty("", route.depth, pools)
@@ -339,7 +339,7 @@ class Signals:
         for step in route.steps:
             yield from _model_signals(step, results[step].details)
 
-    def _recall(self, route: Route) -> Iterator[Signal]:
+    def _recall(self, route: Route) -> Iterator[MeasuredSignal]:
         search = _search(route)
         if search is None or not _may_miss(search):
             return
@@ -347,7 +347,7 @@ class Signals:
         if (search, depth) not in self._recalls:
             pairs = zip(self._results[search].values, self._exact_hits(search), strict=True)
             self._recalls[search, depth] = [ann_recall(hits, exact, depth) for hits, exact in pairs]
-        yield Signal(ANN_RECALL, depth, self._recalls[search, depth])
+        yield MeasuredSignal(ANN_RECALL, depth, self._recalls[search, depth])
 
     def _exact_hits(self, search: Step) -> list[Hits]:
         built, embed = search.built, search.inputs[0]
@@ -400,14 +400,14 @@ def _leg_depth(route: Route) -> int:
     return route.ranked
 
 
-def _certainty(prefix: str, depth: int, scores: Sequence[Any]) -> Iterator[Signal]:
+def _certainty(prefix: str, depth: int, scores: Sequence[Any]) -> Iterator[MeasuredSignal]:
     by_query = [signals(score) for score in scores]
     for name in by_query[0]:
-        yield Signal(f"{prefix}{name}", depth, [certainty[name] for certainty in by_query])
+        yield MeasuredSignal(f"{prefix}{name}", depth, [certainty[name] for certainty in by_query])
 
 
-def _model_signals(step: Step, details: Sequence[Mapping[str, Any]]) -> Iterator[Signal]:
+def _model_signals(step: Step, details: Sequence[Mapping[str, Any]]) -> Iterator[MeasuredSignal]:
     for name in TOLD:
         values = [detail.get(name) for detail in details]
         if any(value is not None for value in values):
-            yield Signal(f"{step.stage}_{name}", None, values)
+            yield MeasuredSignal(f"{step.stage}_{name}", None, values)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from core.pipeline.evaluate.measure import Results
+from core.pipeline.evaluate.measure import StepOutputs
 from core.pipeline.evaluate.steps import Route
 from core.tables import frame
 
@@ -14,7 +14,7 @@ PER_QUERY = frozenset({"inferred", "fallback"})
 
 
 def rated(
-    run_id: str, route: Route, results: Results, query_ids: pl.Series, passage_ids: pl.Series
+    run_id: str, route: Route, results: StepOutputs, query_ids: pl.Series, passage_ids: pl.Series
 ) -> dict[str, pl.DataFrame]:
     """Return rows of the tables "criteria" and "ratings", or {} if only relevance was rated."""
     if route.rerank is None:

@@ -23,7 +23,7 @@ from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.folder import Measurements, StepTimes
 from core.pipeline.evaluate.identity import evaluation_manifest
 from core.pipeline.evaluate.job import Job
-from core.pipeline.evaluate.measure import Results, Signals
+from core.pipeline.evaluate.measure import Signals, StepOutputs
 from core.pipeline.evaluate.rated import rated
 from core.pipeline.evaluate.steps import Route, Step
 from core.pipeline.own.config import OWN
@@ -88,13 +88,13 @@ def merged(batches: Sequence[Batch]) -> Batch:
     )
 
 
-class Writer:
+class RunRecorder:
     """Makes the store records of routes."""
 
     def __init__(
         self,
         job: Job,
-        results: Results,
+        results: StepOutputs,
         *,
         builder: Builder,
         signals: Signals,
@@ -217,7 +217,7 @@ class Writer:
         return indexes
 
 
-def waited(route: Route, results: Results) -> dict[str, float]:
+def waited(route: Route, results: StepOutputs) -> dict[str, float]:
     """Return milliseconds per stage spent waiting for a turn or a retry, summed over queries and repeats."""
     sums: defaultdict[str, float] = defaultdict(float)
     for step in route.steps:
@@ -225,7 +225,7 @@ def waited(route: Route, results: Results) -> dict[str, float]:
     return {stage: round(ms, 3) for stage, ms in sums.items() if ms}
 
 
-def pools(route: Route, results: Results) -> list[Hits]:
+def pools(route: Route, results: StepOutputs) -> list[Hits]:
     """Return the candidate pool of a stack, per query."""
     values = results[route.pool].values
     if route.pool.kind == OWN:
@@ -233,13 +233,13 @@ def pools(route: Route, results: Results) -> list[Hits]:
     return [clipped(hits, route.depth) for hits in values]
 
 
-def _has_pool(route: Route, results: Results) -> bool:
+def _has_pool(route: Route, results: StepOutputs) -> bool:
     """Return whether something selects from a pool, so that the pool is stored separately."""
     own = route.pool.kind == OWN and any(value.pool is not None for value in results[route.pool].values)
     return route.keeps_pool or own
 
 
-def finals(route: Route, results: Results) -> list[Hits]:
+def finals(route: Route, results: StepOutputs) -> list[Hits]:
     """Return the final ranking of a stack, per query."""
     by_step = {step: results[step].values for step in (route.pool, route.rerank, route.cut) if step}
     return [
@@ -259,7 +259,7 @@ def final(route: Route, results: Mapping[Step, Any]) -> Hits:
 
 
 def rankings(
-    run_id: str, route: Route, results: Results, query_ids: pl.Series, passage_ids: pl.Series
+    run_id: str, route: Route, results: StepOutputs, query_ids: pl.Series, passage_ids: pl.Series
 ) -> pl.DataFrame:
     """Return rows of the table "rankings": the final ranking, and the pool if something selected from it."""
     parts = [_ranked(finals(route, results), query_ids, passage_ids, run_id=run_id, stage="final")]
@@ -283,7 +283,7 @@ def _ranked(
     return _declared("rankings", columns, **constants)
 
 
-def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -> pl.DataFrame:
+def timings(run_id: str, route: Route, results: StepOutputs, query_ids: pl.Series) -> pl.DataFrame:
     """Return rows of the table "timings": every step in every pass.
 
     It is None if a part of the path has no time (nothing was measured, or scores of a deeper pool were used),
@@ -328,7 +328,9 @@ def _by_stage(rows: pl.DataFrame, amount: str) -> pl.DataFrame:
     return rows.group_by(keys, maintain_order=True).agg(known, *rest).select(rows.columns)
 
 
-def usage(run_id: str, route: Route, results: Results, query_ids: pl.Series, lengths: Ints) -> pl.DataFrame:
+def usage(
+    run_id: str, route: Route, results: StepOutputs, query_ids: pl.Series, lengths: Ints
+) -> pl.DataFrame:
     """Return rows of the table "usage": what vendors billed, and processor time of local steps."""
     parts = [frame("usage", [])]
     for step in route.steps:
@@ -345,7 +347,7 @@ def usage(run_id: str, route: Route, results: Results, query_ids: pl.Series, len
     return _by_stage(pl.concat(parts), "amount")
 
 
-def answers(run_id: str, route: Route, results: Results, query_ids: pl.Series) -> pl.DataFrame:
+def answers(run_id: str, route: Route, results: StepOutputs, query_ids: pl.Series) -> pl.DataFrame:
     """Return rows of the table "answers": those of a custom pipeline, as a reader of its name.
 
     Its k is the maximum number of passages that it returned for a query, 0 = none. The time is that of its
@@ -367,7 +369,7 @@ def answers(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
     return _declared("answers", written_only, run_id=run_id, reader=reader, mode=mode)
 
 
-def _used(route: Route, step: Step, results: Results, lengths: Ints) -> Sequence[Sequence[Amount]]:
+def _used(route: Route, step: Step, results: StepOutputs, lengths: Ints) -> Sequence[Sequence[Amount]]:
     """Return a step's usage per query; for a deeper pool the share that this stack's depth would use."""
     used = results[step].usage
     if not (route.replayed and step is route.rerank):

@@ -18,7 +18,7 @@ from core.pipeline.evaluate.identity import billed, described, evaluation_manife
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.local import LocalExecutor, Runtime
 from core.pipeline.evaluate.results import Outbox
-from core.pipeline.evaluate.session import Order, Result, Session, Site, begun, stoppable
+from core.pipeline.evaluate.session import Result, Session, Site, WorkOrder, begun, stoppable
 from core.pipeline.evaluate.steps import NONE, Graph, Route, graph
 from core.providers.rerank import make_reranker
 from core.records import JsonMap, Run, Sink, Stack, now
@@ -140,9 +140,9 @@ def _require_place(job: Job, on: str) -> None:
         )
 
 
-def _order(selection: Selection, machine: JsonMap, on: str, after: After | None) -> Order:
+def _order(selection: Selection, machine: JsonMap, on: str, after: After | None) -> WorkOrder:
     job = selection.job
-    return Order(
+    return WorkOrder(
         work_id=job.evaluation_id,
         name=job.name,
         collection_id=job.collection_id,

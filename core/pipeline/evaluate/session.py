@@ -41,7 +41,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class WorkOrder:
     """An order for work: identity, specification, models, prices and budget."""
 
     work_id: str  # Its identity; work with the same identity resumes in the same folder
@@ -92,7 +92,7 @@ class Site:
         return (self.shared or self.work) / ARTIFACTS
 
 
-def work_through(order: Order, do: Callable[[Session], str], site: Site) -> Result:
+def work_through(order: WorkOrder, do: Callable[[Session], str], site: Site) -> Result:
     """Do the work, or the rest of it.
 
     Args:
@@ -119,7 +119,7 @@ def work_through(order: Order, do: Callable[[Session], str], site: Site) -> Resu
 
 
 @contextmanager
-def begun(order: Order, site: Site) -> Iterator[Session]:
+def begun(order: WorkOrder, site: Site) -> Iterator[Session]:
     """Hold the folder of work with all its needs open, and report how it ended if it ended badly."""
     folder = folder_of(site.work, order.name, order.work_id)
     with folder.held(), ExitStack() as files:

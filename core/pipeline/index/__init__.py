@@ -12,11 +12,11 @@ from types import MappingProxyType
 from core.arrays import Vectors
 from core.errors import ClqError, UnknownNameError
 from core.extras import obstacle
-from core.params import Options
+from core.params import ParamOptions
 from core.pipeline.index import dense, outside
 from core.pipeline.index.dense import DenseIndex, ann_recall
-from core.pipeline.index.kinds import INDEXES, METRICS, Engine, Kind, check_metric
-from core.pipeline.index.outside import DatabaseIndex, Place, address
+from core.pipeline.index.kinds import INDEXES, METRICS, IndexEngine, IndexKind, check_metric
+from core.pipeline.index.outside import DatabaseIndex, DatabasePlace, address
 from core.pipeline.index.saved import about_folder
 from core.plugins import loaded, subclass_of
 from core.records import JsonMap
@@ -27,9 +27,9 @@ __all__ = [
     "INDEX_NAMES",
     "METRICS",
     "DatabaseIndex",
+    "DatabasePlace",
     "DenseIndex",
-    "Kind",
-    "Place",
+    "IndexKind",
     "ann_recall",
     "check_metric",
     "expected_bytes",
@@ -51,7 +51,7 @@ ENGINES: Mapping[str, type[DatabaseIndex]] = MappingProxyType(
 INDEX_NAMES = (*INDEXES, *ENGINES)
 
 
-def kind_of(name: str) -> Kind | Engine:
+def kind_of(name: str) -> IndexKind | IndexEngine:
     """Return the kind or engine of an index.
 
     Raises:
@@ -66,7 +66,7 @@ def kind_of(name: str) -> Kind | Engine:
 
 def index_options(
     name: str, options: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
-) -> Options:
+) -> ParamOptions:
     """Check options as far as possible before anything is built, and fill in the defaults.
 
     Raises:
@@ -84,7 +84,7 @@ def expected_bytes(name: str, *, dim: int, passages: int, options: JsonMap | Non
 def is_exact(name: str, options: JsonMap | None = None) -> bool:
     """Return whether an index compares every vector uncompressed."""
     kind = kind_of(name)
-    return kind.exact if isinstance(kind, Kind) else (options or {}).get("exact") == "yes"
+    return kind.exact if isinstance(kind, IndexKind) else (options or {}).get("exact") == "yes"
 
 
 def is_ann(name: str, options: JsonMap | None = None) -> bool:
@@ -115,7 +115,7 @@ def obstacles(name: str, options: JsonMap | None = None) -> Iterator[ClqError]:
     The reason is a missing package, or a missing variable with its address.
     """
     kind = kind_of(name)
-    if not isinstance(kind, Engine):
+    if not isinstance(kind, IndexEngine):
         return
     absent = obstacle(kind.package, kind.requirements, kind.title)
     if absent is not None:
@@ -132,7 +132,7 @@ def make_index(
     metric: str = "cosine",
     params: JsonMap | None = None,
     *,
-    place: Place | None = None,
+    place: DatabasePlace | None = None,
     allow_unnormalised: bool = False,
 ) -> DenseIndex | DatabaseIndex:
     """Build an index of any kind; see `core.pipeline.index.dense.make_index`.
@@ -147,7 +147,7 @@ def make_index(
     return ENGINES[name].build(place, vectors, metric, index_options(name, params))
 
 
-def use_index(name: str, metric: str, params: JsonMap, *, place: Place, dim: int) -> DatabaseIndex:
+def use_index(name: str, metric: str, params: JsonMap, *, place: DatabasePlace, dim: int) -> DatabaseIndex:
     """Search an existing table.
 
     Args:

@@ -24,8 +24,8 @@ from core.pipeline.environment import threads
 from core.pipeline.index import (
     INDEXES,
     DatabaseIndex,
+    DatabasePlace,
     DenseIndex,
-    Place,
     ann_recall,
     index_options,
     is_ann,
@@ -49,9 +49,9 @@ _COLUMNS = ("value", "low", "high", "n")
 SEARCHES = 400
 """Minimum number of searches per point, so that the tail means something."""
 Index = DenseIndex | DatabaseIndex
-Figure = tuple[float, float | None, float | None, int]
+_Figure = tuple[float, float | None, float | None, int]
 """A value, its interval if there is one, and the number of queries or searches behind it."""
-Figures = dict[str, Figure]
+_Figures = dict[str, _Figure]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class BenchGrid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class BenchPoint:
     """One index, measured in one way."""
 
     index: str  # its kind
@@ -74,7 +74,7 @@ class Point:
     effort: int | None  # the search effort; None if the index has none
     k: int  # number of neighbours requested
     clients: int  # number of concurrent clients
-    figures: Mapping[str, Figure]  # the measurements
+    figures: Mapping[str, _Figure]  # the measurements
 
     @property
     def condition(self) -> str:
@@ -93,7 +93,7 @@ def bench(
     metric: str = "cosine",
     ids: Sequence[str] = (),
     doing: Callable[[str], None] = lambda _: None,
-) -> Iterator[Point]:
+) -> Iterator[BenchPoint]:
     """Build every index, and measure it in every way.
 
     Args:
@@ -123,7 +123,7 @@ def bench(
     exact = make_index("flat", vectors, metric).search_batch(queries, deepest)
     for number, (name, options) in enumerate(read):
         doing(f"build {name}")
-        place = Place(folder / str(number), f"clq_{short_hash(str(folder))}_{number}", ids)
+        place = DatabasePlace(folder / str(number), f"clq_{short_hash(str(folder))}_{number}", ids)
         params = {key: value for key, value in kinds[number][1].items() if key != effort_of(name, options)}
         if is_existing(name, options):
             index: Index = use_index(name, metric, options, place=place, dim=vectors.shape[1])
@@ -146,9 +146,9 @@ def _asked(
     grid: BenchGrid,
     pool: ThreadPoolExecutor,
     doing: Callable[[str], None],
-) -> Iterator[Point]:
+) -> Iterator[BenchPoint]:
     size, name = index.size_bytes, index.name
-    whole: Figures = {BUILD: (index.build_s, None, None, len(index))} if index.build_s else {}
+    whole: _Figures = {BUILD: (index.build_s, None, None, len(index))} if index.build_s else {}
     whole |= {BYTES: (float(size), None, None, len(index))} if size is not None else {}
     knob = effort_of(name, index.parameters)
     efforts: Sequence[int | None] = grid.efforts if knob else (None,)
@@ -161,7 +161,9 @@ def _asked(
             for clients in grid.clients:
                 times = _timed(asked, queries, k, clients, seconds=grid.seconds, pool=pool)
                 figures = {RECALL: recall, **times, **whole}
-                yield Point(index=name, params=params, effort=effort, k=k, clients=clients, figures=figures)
+                yield BenchPoint(
+                    index=name, params=params, effort=effort, k=k, clients=clients, figures=figures
+                )
 
 
 def effort_of(name: str, options: JsonMap) -> str:
@@ -180,7 +182,7 @@ def refining_of(name: str, options: JsonMap) -> str:
     return "refine" if effort_of(name, options) and "refine" in options else ""
 
 
-def _mean(recalls: Sequence[float | None]) -> Figure:
+def _mean(recalls: Sequence[float | None]) -> _Figure:
     known = np.array([value for value in recalls if value is not None])
     low, high = mean_interval(known, "shares")
     return float(known.mean()), float(low[0]), float(high[0]), len(known)
@@ -188,7 +190,7 @@ def _mean(recalls: Sequence[float | None]) -> Figure:
 
 def _timed(
     index: Index, queries: Vectors, k: int, clients: int, *, seconds: float, pool: ThreadPoolExecutor
-) -> Figures:
+) -> _Figures:
     """Measure with this many concurrent clients, each of them warmed up."""
     searches = max(len(queries), SEARCHES)
     numbers, start = count(), threading.Barrier(clients)
@@ -219,7 +221,7 @@ def _timed(
     return {**percentiles, QPS: (len(times) / taken, None, None, len(times))}
 
 
-def frame_of(points: Sequence[Point], *, collection_id: str, source: str, dim: int) -> pl.DataFrame:
+def frame_of(points: Sequence[BenchPoint], *, collection_id: str, source: str, dim: int) -> pl.DataFrame:
     """Return points as rows of the table "diagnostics".
 
     Args:

@@ -18,7 +18,7 @@ import numpy as np
 from core.errors import InputError
 from core.params import Param, number, read_options
 from core.pipeline.index.saved import about_folder, new_folder
-from core.pipeline.index.scope import Scope
+from core.pipeline.index.scope import IndexScope
 from core.pipeline.index.terms import LANGUAGES, Analyzer, Terms, tokenise
 from core.pipeline.ranking import Hits, top_k
 from core.records import JsonMap
@@ -78,7 +78,7 @@ class Bm25Index:
         postings = sum(int(self._index.scores[name].nbytes) for name in _ARRAYS)
         return postings + sum(len(term.encode()) for term in self._index.vocab_dict)
 
-    def search(self, text: str, k: int, scope: Scope | None = None) -> Hits:
+    def search(self, text: str, k: int, scope: IndexScope | None = None) -> Hits:
         """Return the best passages for a query, of those that its asker may see."""
         ids = self._index.get_tokens_ids(self._analyzer.terms(text))
         if not ids:

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from core.arrays import Floats, Ints, Vectors
 from core.errors import InputError
 from core.extras import later
-from core.params import Options, whole
+from core.params import ParamOptions, whole
 from core.pipeline.index.kinds import (
     BLOCK_ROWS,
     FILTERED,
     INDEXES,
     METRICS,
     SAME,
-    Kind,
+    IndexKind,
     Training,
     blocks,
     check_metric,
@@ -31,7 +31,7 @@ from core.pipeline.index.kinds import (
     unit,
 )
 from core.pipeline.index.saved import new_folder
-from core.pipeline.index.scope import Scope
+from core.pipeline.index.scope import IndexScope
 from core.pipeline.ranking import Hits, top_k, top_k_rows
 from core.records import JsonMap
 
@@ -69,7 +69,7 @@ class ExactSearch:
             hits[row] = self._reaching(queries[row : row + 1], last_kept[row] - 2 * slack[row], k)
         return hits
 
-    def among(self, queries: Vectors, k: int, scope: Scope) -> list[Hits]:
+    def among(self, queries: Vectors, k: int, scope: IndexScope) -> list[Hits]:
         """Return the best k of the allowed passages, each of which is compared."""
         positions = scope.positions[np.newaxis]
         values = (self._values(query[np.newaxis], positions)[0] for query in queries)
@@ -118,7 +118,14 @@ class DenseIndex:
     """
 
     def __init__(
-        self, index: faiss.Index, kind: Kind, metric: str, *, options: Options, longest: float, build_s: float
+        self,
+        index: faiss.Index,
+        kind: IndexKind,
+        metric: str,
+        *,
+        options: ParamOptions,
+        longest: float,
+        build_s: float,
     ) -> None:
         self.name, self.metric, self.build_s = kind.name, metric, build_s
         self.dim: int = index.d
@@ -155,7 +162,7 @@ class DenseIndex:
             build_s=self.build_s,
         )
 
-    def search(self, vector: Vectors, k: int, scope: Scope | None = None) -> Hits:
+    def search(self, vector: Vectors, k: int, scope: IndexScope | None = None) -> Hits:
         """Return the best passages for one query vector, of those that its asker may see."""
         return self._ranked(self._prepared(vector[np.newaxis]), k, scope)[0]
 
@@ -189,7 +196,7 @@ class DenseIndex:
         lengths = row_lengths(queries, what="query vectors")
         return unit(queries, lengths) if self.metric == "cosine" else queries
 
-    def _ranked(self, queries: Vectors, k: int, scope: Scope | None = None) -> list[Hits]:
+    def _ranked(self, queries: Vectors, k: int, scope: IndexScope | None = None) -> list[Hits]:
         depth = min(k, len(self) if scope is None else len(scope.positions))
         if not depth:
             return [NOTHING] * len(queries)
@@ -212,7 +219,7 @@ class DenseIndex:
             self._of_depth[depth] = self._told(depth)
         return self._of_depth.get(depth)
 
-    def _selecting(self, depth: int, scope: Scope) -> tuple[faiss.Index, faiss.SearchParameters]:
+    def _selecting(self, depth: int, scope: IndexScope) -> tuple[faiss.Index, faiss.SearchParameters]:
         """Return what to search, and how, among the allowed passages only.
 
         Of what is looked at, a filter leaves its share. So that as much is found as without one, efSearch and

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from core.arrays import Vectors
 from core.errors import InputError, UnknownNameError
 from core.extras import later
-from core.params import Method, Options, Param, read_options, whole
+from core.params import Method, Param, ParamOptions, read_options, whole
 from core.records import JsonMap
 
 if TYPE_CHECKING:
@@ -173,11 +173,11 @@ class Training(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Method):
+class IndexKind(Method):
     """One kind of vector index."""
 
-    make: Callable[[int, int, Options], faiss.Index]  # empty, of a dimension and metric
-    vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension
+    make: Callable[[int, int, ParamOptions], faiss.Index]  # empty, of a dimension and metric
+    vector_bytes: Callable[[int, ParamOptions], float]  # bytes per vector of a dimension
     training: Training = Training.NONE  # its prior learning
     exact: bool = False  # whether it compares every original vector
     effort: str = ""  # the option for the search effort; empty if all is searched
@@ -190,7 +190,7 @@ class Kind(Method):
 
     def read(
         self, given: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
-    ) -> Options:
+    ) -> ParamOptions:
         """Check options as far as possible before anything is built, and fill in the defaults."""
         read = read_options(self.options, given, where=f"index {self.name}")
         if self.training is Training.SAMPLE:
@@ -209,16 +209,16 @@ class Kind(Method):
         return int(passages * self.vector_bytes(dim, read)) + learned + rotation
 
 
-def _graph(index: faiss.IndexHNSW, options: Options) -> faiss.Index:
+def _graph(index: faiss.IndexHNSW, options: ParamOptions) -> faiss.Index:
     index.hnsw.efConstruction = whole(options, "efConstruction")
     return index
 
 
-def _pq(dim: int, metric: int, options: Options) -> faiss.Index:
+def _pq(dim: int, metric: int, options: ParamOptions) -> faiss.Index:
     return faiss.IndexPQ(dim, whole(options, "m"), whole(options, "nbits"), metric)
 
 
-def _opq(dim: int, metric: int, options: Options) -> faiss.Index:
+def _opq(dim: int, metric: int, options: ParamOptions) -> faiss.Index:
     rotation = faiss.OPQMatrix(dim, whole(options, "m"))
     rotation.niter = whole(options, "rounds")
     # It learns with an eight-bit quantiser unless it is given another one, which it does not keep alive.
@@ -228,11 +228,11 @@ def _opq(dim: int, metric: int, options: Options) -> faiss.Index:
     return faiss.IndexPreTransform(rotation, _pq(dim, metric, options))
 
 
-def _ivf(dim: int, metric: int, options: Options) -> faiss.Index:
+def _ivf(dim: int, metric: int, options: ParamOptions) -> faiss.Index:
     return _lists(faiss.IndexIVFFlat(_coarse(dim, metric), dim, whole(options, "lists"), metric))
 
 
-def _ivf_pq(dim: int, metric: int, options: Options) -> faiss.Index:
+def _ivf_pq(dim: int, metric: int, options: ParamOptions) -> faiss.Index:
     lists, parts, bits = (whole(options, name) for name in ("lists", "m", "nbits"))
     return _lists(faiss.IndexIVFPQ(_coarse(dim, metric), dim, lists, parts, bits, metric))
 
@@ -246,7 +246,7 @@ def _lists(index: faiss.IndexIVF) -> faiss.Index:
     return index
 
 
-def _links(options: Options) -> float:
+def _links(options: ParamOptions) -> float:
     """Return the bytes of the graph per vector.
 
     There are 2 M links at the ground level, M at each level above, and their offsets.
@@ -255,19 +255,19 @@ def _links(options: Options) -> float:
     return 4 * (2 * m + m / (m - 1)) + 12
 
 
-def _codes(_: int, options: Options) -> float:
+def _codes(_: int, options: ParamOptions) -> float:
     return whole(options, "m") * whole(options, "nbits") / 8
 
 
 KINDS = (
-    Kind(
+    IndexKind(
         name="flat",
         text="Every vector is compared, in float32: exact.",
         make=lambda dim, metric, _: faiss.IndexFlat(dim, metric),
         vector_bytes=lambda dim, _: 4.0 * dim,
         exact=True,
     ),
-    Kind(
+    IndexKind(
         name="hnsw-f32",
         text="Walks a navigable small-world graph over float32 vectors (Malkov and Yashunin, TPAMI 2020).",
         make=lambda dim, metric, options: _graph(
@@ -277,7 +277,7 @@ KINDS = (
         options=_GRAPH,
         effort="efSearch",
     ),
-    Kind(
+    IndexKind(
         name="hnsw-int8",
         text="The same graph over vectors held as 8-bit numbers.",
         make=lambda dim, metric, options: _graph(
@@ -289,14 +289,14 @@ KINDS = (
         training=Training.RANGE,
         effort="efSearch",
     ),
-    Kind(
+    IndexKind(
         name="int8",
         text="Every vector is compared, held as 8-bit numbers scaled per dimension.",
         make=lambda dim, metric, _: faiss.IndexScalarQuantizer(dim, faiss.ScalarQuantizer.QT_8bit, metric),
         vector_bytes=lambda dim, _: float(dim),
         training=Training.RANGE,
     ),
-    Kind(
+    IndexKind(
         name="pq",
         text="Every vector is compared, held as codes of its parts (Jégou, Douze and Schmid, TPAMI 2011).",
         make=_pq,
@@ -305,7 +305,7 @@ KINDS = (
         options=_CODES,
         training=Training.SAMPLE,
     ),
-    Kind(
+    IndexKind(
         name="opq",
         text="Codes of the parts after a learned rotation (Ge, He, Ke and Sun, CVPR 2013).",
         make=_opq,
@@ -314,7 +314,7 @@ KINDS = (
         options=(*_CODES, _ROUNDS),
         training=Training.SAMPLE,
     ),
-    Kind(
+    IndexKind(
         name="ivf-flat",
         text="Compares the vectors of the nearest lists, in float32 (Sivic and Zisserman, ICCV 2003).",
         make=_ivf,
@@ -323,7 +323,7 @@ KINDS = (
         training=Training.SAMPLE,
         effort="nprobe",
     ),
-    Kind(
+    IndexKind(
         name="ivf-pq",
         text="The same lists, of codes of what a vector adds to its centroid (Jégou et al., TPAMI 2011).",
         make=_ivf_pq,
@@ -333,7 +333,7 @@ KINDS = (
         effort="nprobe",
     ),
 )
-INDEXES: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in KINDS})
+INDEXES: Mapping[str, IndexKind] = MappingProxyType({kind.name: kind for kind in KINDS})
 
 
 def steady(name: str, options: JsonMap, depth: int) -> bool:
@@ -361,13 +361,13 @@ def _parts(asked: int, dim: int, name: str) -> int:
     return asked
 
 
-def _centroids(options: Options) -> dict[str, int]:
+def _centroids(options: ParamOptions) -> dict[str, int]:
     """Return the numbers of centroids learned for the parts and for the lists, by the option that sets it."""
     bits = {"nbits": 1 << whole(options, "nbits")} if "nbits" in options else {}
     return bits | ({"lists": whole(options, "lists")} if "lists" in options else {})
 
 
-def _check_sample(options: Options, passages: int | None, name: str) -> None:
+def _check_sample(options: ParamOptions, passages: int | None, name: str) -> None:
     offered = {"train": whole(options, "train")} | ({} if passages is None else {"passages": passages})
     short = min(offered, key=lambda key: offered[key])
     for option, centroids in _centroids(options).items():
@@ -396,7 +396,7 @@ def no_selection(name: str) -> InputError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine(Method):
+class IndexEngine(Method):
     """A database that keeps vectors."""
 
     title: str  # its display name
@@ -404,14 +404,14 @@ class Engine(Method):
     requirements: str  # the requirements file that installs it
     example: str  # an example address
     schemes: tuple[str, ...]  # valid schemes of an address
-    vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension, rows and index
+    vector_bytes: Callable[[int, ParamOptions], float]  # bytes per vector of a dimension, rows and index
     least_bytes: int | None = None  # of the files of one vector's table and index; None = not known
     folder: bool = False  # whether it works on a folder if no address is given
     searching: tuple[str, ...] = ("exact",)  # options that change the search and not the built index
 
     def read(
         self, given: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
-    ) -> Options:
+    ) -> ParamOptions:
         """Check options and fill in the defaults; an empty word counts as not given."""
         del dim, passages
         where = f"index {self.name}"

@@ -15,33 +15,33 @@ import polars as pl
 
 from core.filters import Condition, Filter, Kind, Not, kinds
 
-Value = str | float | int | bool
-Row = tuple[list[Value] | Value | None, ...]
+_Value = str | float | int | bool
+OnlyRow = tuple[list[_Value] | _Value | None, ...]
 """The values of a passage, in the order of the columns; None = it has none."""
 HELD = "held"  # The column that lists which fields a passage has
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Test(NamedTuple):
+class OnlyTest(NamedTuple):
     """One condition on a column."""
 
     column: str
     kind: Kind
     operator: str  # see `core.filters.Condition`
-    values: tuple[Value, ...]  # as they are stored
+    values: tuple[_Value, ...]  # as they are stored
 
 
 class NotAll(NamedTuple):
     """Conditions that do not all hold."""
 
-    parts: tuple[Test | NotAll, ...]
+    parts: tuple[OnlyTest | NotAll, ...]
 
 
 class Only(NamedTuple):
     """What a passage has to hold: all of these columns, and all of these conditions."""
 
     columns: tuple[str, ...]
-    parts: tuple[Test | NotAll, ...]
+    parts: tuple[OnlyTest | NotAll, ...]
 
 
 def only_of(asked: Filter, types: Mapping[str, Kind], names: Sequence[str]) -> Only:
@@ -57,11 +57,11 @@ def only_of(asked: Filter, types: Mapping[str, Kind], names: Sequence[str]) -> O
 
 def _parts(
     parts: Sequence[Condition | Not], types: Mapping[str, Kind], place: Mapping[str, str]
-) -> tuple[Test | NotAll, ...]:
+) -> tuple[OnlyTest | NotAll, ...]:
     return tuple(
         NotAll(_parts(part.parts, types, place))
         if isinstance(part, Not)
-        else Test(
+        else OnlyTest(
             place[part.name],
             types[part.name],
             part.operator,
@@ -71,13 +71,13 @@ def _parts(
     )
 
 
-def rows_of(fields: pl.DataFrame) -> tuple[list[Kind], list[Row]]:
+def rows_of(fields: pl.DataFrame) -> tuple[list[Kind], list[OnlyRow]]:
     """Return the types of the columns, and the values of each passage as they are stored."""
     columns = [
         [None if value is None else _stored_value(value) for value in fields.get_column(name)]
         for name in fields.columns
     ]
-    rows: list[Row] = list(zip(*columns, strict=True)) if columns else [()] * fields.height
+    rows: list[OnlyRow] = list(zip(*columns, strict=True)) if columns else [()] * fields.height
     return list(kinds(fields).values()), rows
 
 
@@ -86,20 +86,20 @@ def held_by(row: Sequence[object]) -> list[str]:
     return [f"f{number}" for number, value in enumerate(row) if value is not None]
 
 
-def literal(value: Value) -> str:
+def literal(value: _Value) -> str:
     """Write a digest, number or boolean for an engine that takes no parameters; nothing else comes here."""
     if isinstance(value, str):
         return f"'{int(value, 16):032x}'"
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-def _stored_value(value: object) -> list[Value] | Value:
+def _stored_value(value: object) -> list[_Value] | _Value:
     return (
         [_stored(each) for each in value] if isinstance(value, pl.Series | list | tuple) else _stored(value)
     )
 
 
-def _stored(value: object) -> Value:
+def _stored(value: object) -> _Value:
     if isinstance(value, str):
         return hashlib.sha256(value.encode()).hexdigest()[:32]
     if isinstance(value, datetime):

@@ -26,25 +26,25 @@ from core.arrays import Vectors
 from core.errors import ClqError, InputError, ProviderError
 from core.extras import needed
 from core.filters import Kind
-from core.params import Options
-from core.pipeline.index.kinds import BLOCK_ROWS, Engine, blocks, no_selection, row_lengths
-from core.pipeline.index.only import Only, Row, only_of, rows_of
+from core.params import ParamOptions
+from core.pipeline.index.kinds import BLOCK_ROWS, IndexEngine, blocks, no_selection, row_lengths
+from core.pipeline.index.only import Only, OnlyRow, only_of, rows_of
 from core.pipeline.index.saved import new_folder
-from core.pipeline.index.scope import Scope
+from core.pipeline.index.scope import IndexScope
 from core.pipeline.ranking import Hits, top_k
 from core.records import JsonMap
 
 KIND = "index of a database"
 _WORDS = 200
 _SECRET = re.compile(r"[^\s:/@?&=;,]{3,}")
-Found = Sequence[tuple[Any, float]]
+DatabaseHits = Sequence[tuple[Any, float]]
 """Identifiers and scores, higher is better."""
 ALLOW = "CLQ_ALLOW_ENV"
 """Variables that specifications may name as an index's address or key besides its engine's own, separated by
 blanks; only whoever runs the program sets it, as a specification may come from anybody."""
 
 
-class Place(NamedTuple):
+class DatabasePlace(NamedTuple):
     """Location of an index."""
 
     folder: Path  # for local files
@@ -54,7 +54,7 @@ class Place(NamedTuple):
     fields: pl.DataFrame | None = None  # their fields, for engines that filter
 
 
-class Facts(NamedTuple):
+class DatabaseFacts(NamedTuple):
     """A table's dimensions, number of vectors and size, as its engine states them."""
 
     dim: int  # dimensions of the vectors
@@ -65,18 +65,18 @@ class Facts(NamedTuple):
 class DatabaseIndex(ABC):
     """A vector index in a database, searched one vector at a time."""
 
-    engine: ClassVar[Engine]
+    engine: ClassVar[IndexEngine]
     selects: ClassVar[bool] = False  # whether it can search among some of its passages only
 
-    def __init__(self, place: Place, metric: str, options: Options) -> None:
+    def __init__(self, place: DatabasePlace, metric: str, options: ParamOptions) -> None:
         self.name, self.metric, self.build_s = self.engine.name, metric, 0.0
         self._place = place
         self._names: Sequence[str] = () if place.fields is None else place.fields.columns
         self._first: DatabaseIndex | None = None
-        self.dim, self._passages, self.size_bytes = Facts(0, 0, None)
+        self.dim, self._passages, self.size_bytes = DatabaseFacts(0, 0, None)
         self._take(options)
 
-    def _take(self, options: Options) -> None:
+    def _take(self, options: ParamOptions) -> None:
         self._options = options
         self.existing = bool(options["table"])  # whether the table existed before
         self.table = str(options["table"] or self._place.table)
@@ -84,7 +84,7 @@ class DatabaseIndex(ABC):
         self.remote = bool(options["url_env"])  # whether another process answers
 
     @classmethod
-    def build(cls, place: Place, vectors: Vectors, metric: str, options: Options) -> Self:
+    def build(cls, place: DatabasePlace, vectors: Vectors, metric: str, options: ParamOptions) -> Self:
         """Create a table of vectors, each under its position, and its index."""
         index = cls(place, metric, options)
         row_lengths(vectors)  # refuses infinite and missing numbers
@@ -96,7 +96,7 @@ class DatabaseIndex(ABC):
         return index._looked(vectors.shape[1])
 
     @classmethod
-    def use(cls, place: Place, metric: str, options: Options, *, dim: int) -> Self:
+    def use(cls, place: DatabasePlace, metric: str, options: ParamOptions, *, dim: int) -> Self:
         """Search an existing table."""
         return cls(place, metric, options)._looked(dim)
 
@@ -104,7 +104,7 @@ class DatabaseIndex(ABC):
     def load(cls, path: Path, about: JsonMap, ids: Sequence[str] = ()) -> Self:
         """Open the table that `save` recorded."""
         options = cls.engine.read(about["options"])
-        index = cls(Place(path.parent, about["table"], ids), about["metric"], options)
+        index = cls(DatabasePlace(path.parent, about["table"], ids), about["metric"], options)
         index.build_s, index._names = about["build_s"], about.get("fields", ())
         return index._looked(about["dim"])
 
@@ -130,17 +130,17 @@ class DatabaseIndex(ABC):
         """Create the table, replacing any of the same name, and its index."""
 
     @abstractmethod
-    def _look(self) -> Facts:
+    def _look(self) -> DatabaseFacts:
         """Ask the engine for the table's facts."""
 
     @abstractmethod
-    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> Found:
+    def _nearest(self, query: Vectors, k: int, text: str, only: Only | None = None) -> DatabaseHits:
         """Ask for the nearest neighbours of one vector; engines that also search text get the query text.
 
         Engines that select are given a filter, and return neighbours among the rows that it leaves.
         """
 
-    def _fields(self) -> tuple[list[Kind], list[Row]]:
+    def _fields(self) -> tuple[list[Kind], list[OnlyRow]]:
         """Return the types of the columns to store beside the vectors, and each row's values."""
         fields = self._place.fields
         return ([], []) if fields is None else rows_of(fields)
@@ -151,7 +151,7 @@ class DatabaseIndex(ABC):
         return None
 
     @property
-    def _stated(self) -> Options:
+    def _stated(self) -> ParamOptions:
         """The options that are not empty, in a form that can be read again."""
         return {name: value for name, value in self._options.items() if value != ""}
 
@@ -163,7 +163,7 @@ class DatabaseIndex(ABC):
     def __len__(self) -> int:
         return self._passages
 
-    def search(self, vector: Vectors, k: int, text: str = "", scope: Scope | None = None) -> Hits:
+    def search(self, vector: Vectors, k: int, text: str = "", scope: IndexScope | None = None) -> Hits:
         """Return the best passages for one query vector, of those that its asker may see."""
         query = np.ascontiguousarray(vector, dtype=np.float32)
         if query.shape != (self.dim,):
@@ -181,7 +181,7 @@ class DatabaseIndex(ABC):
         order = np.argsort(passages)  # engines return equal scores in any order, which a new build changes
         return top_k(passages[order], scores[order], k)
 
-    def _found(self, query: Vectors, depth: int, text: str, scope: Scope | None) -> Found:
+    def _found(self, query: Vectors, depth: int, text: str, scope: IndexScope | None) -> DatabaseHits:
         if scope is None:
             return self._nearest(query, depth, text)
         if not depth:
@@ -193,7 +193,7 @@ class DatabaseIndex(ABC):
         return self._nearest(query, depth, text, self._only[scope])
 
     @cached_property
-    def _only(self) -> dict[Scope, Only]:
+    def _only(self) -> dict[IndexScope, Only]:
         return {}
 
     def search_batch(self, vectors: Vectors, k: int) -> list[Hits]:
@@ -313,13 +313,13 @@ def numbered(vectors: Vectors) -> Iterator[tuple[int, Vectors]]:
         yield number * BLOCK_ROWS, block
 
 
-def secret(engine: Engine, options: Options) -> str | None:
+def secret(engine: IndexEngine, options: ParamOptions) -> str | None:
     """Return the API key in an environment variable, or None if no variable is named."""
     variable = str(options.get("key_env", ""))
     return _variable(engine, variable, "Set it to the API key.") if variable else None
 
 
-def address(engine: Engine, options: Options) -> str:
+def address(engine: IndexEngine, options: ParamOptions) -> str:
     """Return the address in an environment variable, or "" if no variable is named.
 
     Raises:
@@ -342,7 +342,7 @@ def address(engine: Engine, options: Options) -> str:
     )
 
 
-def _variable(engine: Engine, variable: str, do: str) -> str:
+def _variable(engine: IndexEngine, variable: str, do: str) -> str:
     where = f"index {engine.name}"
     if variable not in (*engine.variables(), *os.environ.get(ALLOW, "").split()):
         raise InputError(

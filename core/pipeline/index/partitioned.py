@@ -13,7 +13,7 @@ from core.pipeline.index.bm25 import Bm25Index
 from core.pipeline.index.dense import DenseIndex
 from core.pipeline.index.outside import DatabaseIndex
 from core.pipeline.index.saved import about_folder, new_folder
-from core.pipeline.index.scope import Scope
+from core.pipeline.index.scope import IndexScope
 from core.pipeline.ranking import Hits, top_k
 from core.records import JsonMap
 
@@ -35,7 +35,7 @@ class Partitioned(Generic[Index]):
     def __init__(self, parts: Sequence[Index | None], positions: Sequence[Positions], by: str) -> None:
         self.parts: tuple[Index | None, ...] = tuple(parts)
         self.positions, self._by = tuple(positions), by
-        self._seen: dict[Scope, list[tuple[Index, Positions, Scope | None]]] = {}
+        self._seen: dict[IndexScope, list[tuple[Index, Positions, IndexScope | None]]] = {}
 
     @property
     def _built(self) -> list[Index]:
@@ -74,7 +74,9 @@ class Partitioned(Generic[Index]):
         sizes = [part.size_bytes for part in self._built]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
-    def search(self, scope: Scope | None, k: int, ask: Callable[[Index, Scope | None], Hits]) -> Hits:
+    def search(
+        self, scope: IndexScope | None, k: int, ask: Callable[[Index, IndexScope | None], Hits]
+    ) -> Hits:
         """Return the best of all parts that hold allowed passages.
 
         Args:
@@ -117,7 +119,7 @@ class Partitioned(Generic[Index]):
         ]
         return cls(parts, positions, about["by"])
 
-    def asked(self, scope: Scope | None) -> list[tuple[Index, Positions, Scope | None]]:
+    def asked(self, scope: IndexScope | None) -> list[tuple[Index, Positions, IndexScope | None]]:
         """Return the parts to ask, with their positions, and their scope where not all of it is allowed."""
         if scope is None:
             return [(part, positions, None) for part, positions in self._pairs()]

@@ -68,7 +68,7 @@ def filters_in(filtering: object) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Scope:
+class IndexScope:
     """What the askers of one filter may see of a corpus, or of a part of it."""
 
     asked: Filter  # the filter
@@ -86,12 +86,12 @@ class Scope:
         selector: faiss.IDSelector = faiss.IDSelectorBitmap(np.packbits(self.allowed, bitorder="little"))  # type: ignore[call-arg,arg-type]  # a wrong stub
         return selector
 
-    def within(self, positions: NDArray[np.int64]) -> Scope:
+    def within(self, positions: NDArray[np.int64]) -> IndexScope:
         """Return what is seen of a part of the corpus."""
-        return Scope(self.asked, self.allowed[positions], self.kinds)
+        return IndexScope(self.asked, self.allowed[positions], self.kinds)
 
 
-def scopes_of(fields: pl.DataFrame, filters: Sequence[Filter | None]) -> list[Scope | None]:
+def scopes_of(fields: pl.DataFrame, filters: Sequence[Filter | None]) -> list[IndexScope | None]:
     """Return what the asker of each query may see; a mask is made once for each different filter.
 
     Args:
@@ -99,11 +99,11 @@ def scopes_of(fields: pl.DataFrame, filters: Sequence[Filter | None]) -> list[Sc
         filters: The filter of each query; None = it sees all.
     """
     known = kinds(fields)
-    made = {asked: Scope(asked, asked.mask(fields), known) for asked in {*filters} - {None} if asked}
+    made = {asked: IndexScope(asked, asked.mask(fields), known) for asked in {*filters} - {None} if asked}
     return [None if asked is None else made[asked] for asked in filters]
 
 
-def kept(hits: Hits, scope: Scope | None, k: int) -> Hits:
+def kept(hits: Hits, scope: IndexScope | None, k: int) -> Hits:
     """Drop forbidden hits, and keep the first `k`."""
     if scope is not None:
         left = scope.allowed[hits.passages]

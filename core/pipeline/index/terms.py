@@ -58,7 +58,7 @@ FOLD: Mapping[int, str] = MappingProxyType(_without_accents())
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
+class TermLanguage:
     """The stemmer, stop words and spelling of a language."""
 
     stemmer: str | None  # name of a Snowball stemmer; None to keep words as they are
@@ -74,14 +74,14 @@ def _language(
     articles: str = "",
     fold: bool = False,
     spelling: tuple[tuple[str, str], ...] = (),
-) -> Language:
+) -> TermLanguage:
     stop_words = frozenset((*words, *articles.split()))
     if fold:
         stop_words |= {word.translate(FOLD) for word in stop_words}
-    return Language(stemmer, stop_words, fold, spelling)
+    return TermLanguage(stemmer, stop_words, fold, spelling)
 
 
-LANGUAGES: Mapping[str, Language] = MappingProxyType(
+LANGUAGES: Mapping[str, TermLanguage] = MappingProxyType(
     {
         "english": _language("english", stopwords.STOPWORDS_EN),
         "french": _language(
@@ -97,7 +97,7 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
         "swedish": _language("swedish", stopwords.STOPWORDS_SWEDISH),
         "russian": _language("russian", stopwords.STOPWORDS_RUSSIAN),
         "turkish": _language("turkish", stopwords.STOPWORDS_TURKISH, spelling=_TURKISH_I),
-        "none": Language(None, frozenset()),
+        "none": TermLanguage(None, frozenset()),
     }
 )
 """Languages by name; "none" keeps every word as written, in lower case."""

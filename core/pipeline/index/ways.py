@@ -9,7 +9,7 @@ from core.pipeline.index.bm25 import Bm25Index
 from core.pipeline.index.dense import DenseIndex
 from core.pipeline.index.outside import DatabaseIndex
 from core.pipeline.index.partitioned import Partitioned
-from core.pipeline.index.scope import POST, FilterWay, Scope, kept
+from core.pipeline.index.scope import POST, FilterWay, IndexScope, kept
 from core.pipeline.ranking import Hits
 
 Single = Bm25Index | DenseIndex | DatabaseIndex
@@ -23,7 +23,7 @@ class SearchedFor(NamedTuple):
     text: str  # its text
 
 
-def search(index: Searched, asked: SearchedFor, k: int, *, scope: Scope | None, way: FilterWay) -> Hits:
+def search(index: Searched, asked: SearchedFor, k: int, *, scope: IndexScope | None, way: FilterWay) -> Hits:
     """Return the best passages that an asker may see, as the way finds them.
 
     Args:
@@ -36,14 +36,14 @@ def search(index: Searched, asked: SearchedFor, k: int, *, scope: Scope | None, 
     return _ask(index, asked, k, scope)
 
 
-def _inside(part: Single, asked: SearchedFor, k: int, scope: Scope | None) -> Hits:
+def _inside(part: Single, asked: SearchedFor, k: int, scope: IndexScope | None) -> Hits:
     """Search a part; one whose index cannot filter is searched whole."""
     if scope is None or isinstance(part, Bm25Index) or part.selects:
         return _ask(part, asked, k, scope)
     return kept(_ask(part, asked, len(part), None), scope, k)
 
 
-def _ask(index: Single, asked: SearchedFor, k: int, scope: Scope | None) -> Hits:
+def _ask(index: Single, asked: SearchedFor, k: int, scope: IndexScope | None) -> Hits:
     if isinstance(index, Bm25Index):
         return index.search(asked.text, k, scope)
     if isinstance(index, DatabaseIndex):

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from core.providers.config import origin
 from core.records import JsonMap
 
-Match = Literal["ids", "places", "headings"]
+MatchBy = Literal["ids", "places", "headings"]
 """How a passage may be identified: by its id or whole text; also by place or words; also by its heading."""
 OWN = "own"
 """The mode of stacks that are custom pipelines, and the kind of their step."""
@@ -41,7 +41,7 @@ def _several(value: object) -> object:
 
 
 AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
-Params = Annotated[
+_Params = Annotated[
     dict[str, tuple[Scalar, ...]],
     BeforeValidator(_several, json_schema_input_type=dict[str, Scalar | list[Scalar]]),
 ]
@@ -156,9 +156,9 @@ class OwnStack(_Table):
     response: Response | None = None
     key_env: str | None = None
     key_header: str = ""
-    params: Params = Field(default_factory=dict)
+    params: _Params = Field(default_factory=dict)
     method: Literal["grid", "one-factor", "search"] = "grid"
-    match: Match = "places"
+    match: MatchBy = "places"
     candidates: Annotated[int, Field(ge=1, le=MAX_K)] = 50
     version: Annotated[str, Field(max_length=200)] = ""
     version_cmd: str = ""

@@ -20,8 +20,8 @@ from core.errors import ProviderError
 from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.endpoint import Endpoint
 from core.pipeline.own.here import Here, offered
-from core.pipeline.own.passages import Kept, PassageShelf, Placed
-from core.pipeline.own.process import Ended, Worker
+from core.pipeline.own.passages import Kept, PassageShelf, PlacedPassages
+from core.pipeline.own.process import Ended, OwnWorker
 from core.pipeline.ranking import Hits
 from core.prices.cost import DOLLARS
 from core.providers.base import LOCAL_ITEM, Amount, Meter, Model, Reply, believable
@@ -42,7 +42,7 @@ _ECHOES = 21
 _SHOWN = 300
 _LISTED = 50
 _MS_PER_HOUR = 3.6e6
-Asker = Worker | Here | Endpoint
+Asker = OwnWorker | Here | Endpoint
 _TOLD = (
     "fault", "stages", "calls", "answer", "shape", "unmatched", "headed", "named", "repeated", "known_by",
     "not_a_number", "retried", "beside_pool",
@@ -77,7 +77,7 @@ def asker_of(config: OwnStack, keys: Keys) -> Asker:
     """
     if config.call is None:
         return Endpoint(config, keys)
-    return Here(config) if offered(config) else Worker(config, list(config.points()))
+    return Here(config) if offered(config) else OwnWorker(config, list(config.points()))
 
 
 class OwnRetriever(Model):
@@ -317,7 +317,7 @@ class OwnRetriever(Model):
             for key in ("python", "packages", "start_s", "spans", "size")
             if key in self._asks.hello
         }
-        begun = {"processes": self._asks.begun} if isinstance(self._asks, Worker) else {}
+        begun = {"processes": self._asks.begun} if isinstance(self._asks, OwnWorker) else {}
         floor = {"floor_ms": round(median(self._floors), 6)} if self._floors else {}
         asked = {"asked_again": self._again["asked"], "in_another_order": self._again["differ"]}
         taken = {UNFILTERED: not self._asks.hello.get("filters")} if self._filtered else {}
@@ -410,7 +410,7 @@ def _amounts(name: str, row: Mapping[str, Any]) -> list[Amount]:
     ]
 
 
-def _counts(placed: Placed) -> dict[str, Any]:
+def _counts(placed: PlacedPassages) -> dict[str, Any]:
     counts = {name: getattr(placed, name) for name in ("unmatched", "headed", "repeated", "named")}
     ways = {"known_by": dict(placed.known_by)} if placed.known_by.keys() - {"id"} else {}
     return {name: count for name, count in counts.items() if count} | ways

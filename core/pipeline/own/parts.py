@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from core.pipeline.documents.formats import markdown_headings
-from core.pipeline.own.config import Match
-from core.pipeline.own.passages import Found, Kept, PassageShelf, Told, Way, plain_text
+from core.pipeline.own.config import MatchBy
+from core.pipeline.own.passages import FoundPassage, Kept, PassageShelf, PlacedBy, ToldPassages, plain_text
 from core.pipeline.own.paths import Paths
 from core.pipeline.own.words import in_line
 
@@ -78,7 +78,7 @@ class DocumentShelf(PassageShelf):
         """Yield a document with and without its title before it; a text that lacks more is a part of it."""
         yield from filter(None, map(plain_text, (text, self.documents[at])))
 
-    def find(self, told: Told, match: Match) -> Found:
+    def find(self, told: ToldPassages, match: MatchBy) -> FoundPassage:
         """Find the document or the part of one that a hit means, and how it was found, or None."""
         if match == "ids":
             return super().find(told, match)
@@ -93,7 +93,7 @@ class DocumentShelf(PassageShelf):
             at = None if told.heading else document
         return (at, way) if at is not None or match != "headings" else (self.under_heading(told), "heading")
 
-    def _by_words(self, told: Told, document: int | None, way: Way) -> Found:
+    def _by_words(self, told: ToldPassages, document: int | None, way: PlacedBy) -> FoundPassage:
         exact = self._by_text.get(plain_text(told.text))
         if exact is not None and document in (None, exact):
             return exact, "text" if document is None else way
@@ -102,11 +102,11 @@ class DocumentShelf(PassageShelf):
         much = document is not None and len(told.line) >= _HALF * len(self.words.worded(document).line)
         return (document if much else None), way
 
-    def is_cut_up(self, told: Told) -> bool:  # noqa: ARG002 - its documents are passages
+    def is_cut_up(self, told: ToldPassages) -> bool:  # noqa: ARG002 - its documents are passages
         """Return False: no hit names a document of which only passages are known."""
         return False
 
-    def under_heading(self, told: Told) -> int | None:
+    def under_heading(self, told: ToldPassages) -> int | None:
         """Find the text below a hit's heading, up to the next one, or None if several have that name."""
         document, _ = self._document(told)
         if document is None or not told.heading:
@@ -121,13 +121,13 @@ class DocumentShelf(PassageShelf):
         ]
         return self._part(parts[0]) if len(parts) == 1 else None
 
-    def _document(self, told: Told) -> Found:
+    def _document(self, told: ToldPassages) -> FoundPassage:
         if (known := self.known(told)) is not None:
             return known, "id"
         named = (self._by_path.find(name) for name in (told.source, *told.ids) if name)
         return next((at for at in named if at is not None), None), "source"
 
-    def _span(self, told: Told, document: int) -> DocumentPart | None:
+    def _span(self, told: ToldPassages, document: int) -> DocumentPart | None:
         """Return the place given in a hit, if its text, if any, really is there."""
         text = self.documents[document]
         if told.start is None or (told.end is None and not told.text):

@@ -15,11 +15,11 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from core.pipeline.own.config import Match
+from core.pipeline.own.config import MatchBy
 from core.pipeline.own.paths import Paths
 from core.pipeline.own.words import PlacedTexts, in_line
 
-Way = Literal["id", "source", "text", "span", "quote", "heading"]
+PlacedBy = Literal["id", "source", "text", "span", "quote", "heading"]
 _BLANKS = re.compile(r"\s+")
 NAMED = 5  # Number of unmatched passages of one answer that are named
 _SHOWN = 60
@@ -28,8 +28,8 @@ Hit = Sequence[Any]
 """Candidate ids; score or None; text or None; and its origin if given."""
 Kept = int | list[int]
 """A passage by its position, or a part of a document: that document's position, first and last character."""
-Found = tuple[int | None, Way]
-_BY: Mapping[Match, str] = {
+FoundPassage = tuple[int | None, PlacedBy]
+_BY: Mapping[MatchBy, str] = {
     "ids": "id or text",
     "places": "id, text, place or quote",
     "headings": "id, text, place, quote or heading",
@@ -42,7 +42,7 @@ def plain_text(text: str) -> str:
 
 
 @dataclass(slots=True)
-class Placed:
+class PlacedPassages:
     """The passages of an answer that are in the corpus, and the number of those that are not."""
 
     passages: list[int] = field(default_factory=list)  # positions in the corpus, best first
@@ -51,17 +51,17 @@ class Placed:
     headed: int = 0  # of these, those that source and heading would identify
     documents: int = 0  # of these, ones that name a document whose passages are in the corpus
     repeated: int = 0  # passages that occurred further up already
-    known_by: Counter[Way] = field(default_factory=Counter)  # how the others were found
+    known_by: Counter[PlacedBy] = field(default_factory=Counter)  # how the others were found
     named: list[str] = field(default_factory=list)  # some of the unmatched ones
 
-    def unknown(self, match: Match) -> str:
+    def unknown(self, match: MatchBy) -> str:
         """Describe how unmatched passages were looked up, and other clues to them."""
         more = f"; source and heading would tell {self.headed} (match = headings)" if self.headed else ""
         more += f"; {self.documents} name documents, of which it holds passages" if self.documents else ""
         return f"in the collection, by {_BY[match]}{more}"
 
 
-class Told(NamedTuple):
+class ToldPassages(NamedTuple):
     """The information in a hit about itself."""
 
     ids: Sequence[str]
@@ -73,7 +73,7 @@ class Told(NamedTuple):
     end: int | None
 
     @classmethod
-    def of(cls, hit: Hit) -> Told:
+    def of(cls, hit: Hit) -> ToldPassages:
         """Read a hit."""
         ids, _, text, *more = hit
         at: dict[str, Any] = more[0] if more else {}
@@ -104,11 +104,11 @@ class PassageShelf:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def place(self, hits: Sequence[Hit], match: Match = "places") -> Placed:
+    def place(self, hits: Sequence[Hit], match: MatchBy = "places") -> PlacedPassages:
         """Look up passages; of one that occurs twice the first counts."""
-        placed, seen = Placed(), set[int]()
+        placed, seen = PlacedPassages(), set[int]()
         for hit in hits:
-            told = Told.of(hit)
+            told = ToldPassages.of(hit)
             at, way = self.find(told, match)
             if at is None:
                 placed.unmatched += 1
@@ -138,7 +138,7 @@ class PassageShelf:
         """Return the id and the text of a passage, for display."""
         return str(self.ids[at]), str(self._texts[at])
 
-    def find(self, told: Told, match: Match) -> Found:
+    def find(self, told: ToldPassages, match: MatchBy) -> FoundPassage:
         """Find the passage that a hit is or that contains it, and how it was found, or None."""
         if (known := self.known(told)) is not None:
             return known, "id"
@@ -149,18 +149,18 @@ class PassageShelf:
             return quoted, "quote"
         return (self.under_heading(told) if match == "headings" else None), "heading"
 
-    def known(self, told: Told) -> int | None:
+    def known(self, told: ToldPassages) -> int | None:
         """Return the passage that has one of a hit's ids."""
         return next((self.named[name] for name in told.ids if name in self.named), None)
 
-    def _quoted(self, told: Told) -> int | None:
+    def _quoted(self, told: ToldPassages) -> int | None:
         near = self._of_source(told)
         if (held := self.words.holding(told.line, near)) is not None:
             return held
         within = [at for at in self.words.within(told.line) if near is None or at in near]
         return max(within, key=lambda at: len(self.words.worded(at).line), default=None)
 
-    def under_heading(self, told: Told) -> int | None:
+    def under_heading(self, told: ToldPassages) -> int | None:
         """Find the passage under a hit's heading, if its source has only one there."""
         near = self._of_source(told) if told.heading else None
         if near is None or self._rows is None:
@@ -168,11 +168,11 @@ class PassageShelf:
         titled = [at for at in near if in_line(self._rows["title"][at] or "") == told.heading]
         return titled[0] if len(titled) == 1 else None
 
-    def is_cut_up(self, told: Told) -> bool:
+    def is_cut_up(self, told: ToldPassages) -> bool:
         """Return whether a hit names a document whose passages are in the corpus."""
         return any(self._paths.find(name) is not None for name in told.ids)
 
-    def _of_source(self, told: Told) -> Sequence[int] | None:
+    def _of_source(self, told: ToldPassages) -> Sequence[int] | None:
         """Return the passages of the source that a hit gives, or None if it is unknown."""
         at = self._paths.find(told.source) if told.source else None
         return None if at is None else self._sources[at][1]

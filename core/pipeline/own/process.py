@@ -40,7 +40,7 @@ class Ended(Exception):  # noqa: N818 - it is reported as a fault of the query
         self.kind, self.text = kind, text
 
 
-class Worker:
+class OwnWorker:
     """One process, asked by one thread."""
 
     def __init__(self, config: OwnStack, params: Sequence[JsonMap] = ()) -> None:

@@ -12,7 +12,7 @@ from core.pipeline.own.config import OwnStack
 from core.pipeline.own.endpoint import filled
 from core.pipeline.own.model import asker_of, used_by
 from core.pipeline.own.parts import DocumentShelf, shelf_of
-from core.pipeline.own.passages import PassageShelf, Placed, Told
+from core.pipeline.own.passages import PassageShelf, PlacedPassages, ToldPassages
 from core.pipeline.own.process import Ended
 from core.pipeline.own.signature import fewer_words
 from core.providers.calls import Keys, redact
@@ -78,7 +78,7 @@ def try_query(own: OwnStack, query: str, corpus: Corpus) -> QueryTrial:
 def _rows(hits: list[Any], shelf: PassageShelf, config: OwnStack) -> pl.DataFrame:
     rows = []
     for rank, hit in enumerate(hits, 1):
-        told = Told.of(hit)
+        told = ToldPassages.of(hit)
         at, way = shelf.find(told, config.match)
         passage, text = (None, told.text) if at is None else shelf.shown(at)
         known = "nothing" if at is None else way
@@ -87,7 +87,7 @@ def _rows(hits: list[Any], shelf: PassageShelf, config: OwnStack) -> pl.DataFram
 
 
 def _lacks(
-    config: OwnStack, answer: JsonMap, shelf: PassageShelf, placed: Placed, hello: JsonMap
+    config: OwnStack, answer: JsonMap, shelf: PassageShelf, placed: PlacedPassages, hello: JsonMap
 ) -> list[str]:
     """List what pages will lack, and what would provide it."""
     hits, whole = answer["hits"], sum(at < len(shelf) for at in placed.passages)

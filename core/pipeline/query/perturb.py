@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from core.errors import InputError
 from core.metrics.robust import PERTURBATIONS
-from core.params import Value, read_options
+from core.params import ParamValue, read_options
 from core.pipeline.query.entities import OFF, renamed
 from core.records import JsonMap, short_hash
 
@@ -52,7 +52,7 @@ def perturbed(text: str, perturb: JsonMap, names: Collection[str] = ()) -> str:
     return (typed, typed.lower(), typed.upper())[int(perturb.get("case", 0))]
 
 
-def perturb_table(levels: Mapping[str, Value], language: str) -> dict[str, Any]:
+def perturb_table(levels: Mapping[str, ParamValue], language: str) -> dict[str, Any]:
     """Return ways and levels above 0, with the language unless it is English.
 
     Empty if nothing is perturbed.

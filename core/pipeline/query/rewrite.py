@@ -21,8 +21,8 @@ from core.errors import UnknownNameError
 from core.pipeline.query.denoise import denoise, hygiene
 from core.providers.base import Amount, Model, Reply, carrying, timed
 from core.providers.chat import Chat, chat_config, make_chat
-from core.providers.chat.ask import NOTICE, ByChat, Task, ask, mark_for, marked
-from core.providers.chat.reading import Reading, bare, json_value, object_schema
+from core.providers.chat.ask import NOTICE, ByChat, ChatTask, ask, mark_for, marked
+from core.providers.chat.reading import AnswerReading, bare, json_value, object_schema
 from core.providers.config import ModelConfig
 from core.providers.remote import Wired
 from core.records import Basis, JsonMap
@@ -88,7 +88,7 @@ class RewriteWay:
 
     system: str  # instructions
     schema: JsonMap  # what a JSON answer looks like
-    read: Callable[[str, str, str], Reading[str]]  # of answer, cleaned query, mark
+    read: Callable[[str, str, str], AnswerReading[str]]  # of answer, cleaned query, mark
     answer: Callable[[int], int]  # usual length of an answer in characters, given the query's
 
 
@@ -97,7 +97,7 @@ def way_of(name: str) -> str:
     return name.partition(":")[0]
 
 
-def read_query(answer: str, clean: str, mark: str) -> Reading[str]:
+def read_query(answer: str, clean: str, mark: str) -> AnswerReading[str]:
     """Read one query from JSON or from a single line."""
     text, problem = _text(answer, "query")
     if not problem and len(text.splitlines()) > 1 and not bare(answer).startswith("{"):
@@ -106,17 +106,17 @@ def read_query(answer: str, clean: str, mark: str) -> Reading[str]:
     return _usable(query, problem or _problem(query, _most(clean), mark))
 
 
-def _usable(text: str, problem: str) -> Reading[str]:
-    return Reading("" if problem else text, problem, 0 if problem else 1)
+def _usable(text: str, problem: str) -> AnswerReading[str]:
+    return AnswerReading("" if problem else text, problem, 0 if problem else 1)
 
 
-def _passage(answer: str, _: str, mark: str) -> Reading[str]:
+def _passage(answer: str, _: str, mark: str) -> AnswerReading[str]:
     text, problem = _text(answer, "passage")
     passage = hygiene(text)
     return _usable(passage, problem or _problem(passage, _LONGEST_PASSAGE, mark))
 
 
-def _queries(answer: str, clean: str, mark: str) -> Reading[str]:
+def _queries(answer: str, clean: str, mark: str) -> AnswerReading[str]:
     text = bare(answer)
     lines: object = text.splitlines()
     if text.startswith("{"):
@@ -241,10 +241,10 @@ class ChatRewrite(ByChat, Rewrite):
         answer = self._way.answer(len(query)) / max(len(query), 1)
         return self.chat.expected(tokens, round(answer * self.chat.count_tokens(query)))
 
-    def _task(self, clean: str) -> Task[str]:
+    def _task(self, clean: str) -> ChatTask[str]:
         mark, way = mark_for(clean), self._way
         asked, tokens = marked("question", clean, mark), _ANSWER_TOKENS + way.answer(len(clean))
-        return Task(way.system, asked, lambda answer: way.read(answer, clean, mark), tokens, way.schema)
+        return ChatTask(way.system, asked, lambda answer: way.read(answer, clean, mark), tokens, way.schema)
 
 
 def _details(query: str, text: str, reason: str) -> dict[str, object]:

@@ -38,7 +38,7 @@ from core.pipeline.ranking import Hits, top_k
 from core.records import JsonMap
 
 Scores = NDArray[np.float64]
-Alike = NDArray[np.bool_]  # [n, n]: which passages of a pool are copies of one another
+_Alike = NDArray[np.bool_]  # [n, n]: which passages of a pool are copies of one another
 LEGS = 2  # Rankings of a hybrid: the sparse one, the dense one
 _SEED = 20251112
 _DEPTH = Param(name="depth", default=100, low=1, high=100_000, text="How much of each ranking takes part.")
@@ -247,16 +247,16 @@ class Dedup(Method):
     """A way to recognise copies."""
 
     mark: Callable[[str, JsonMap], Any] | None  # the mark of a passage's text to compare
-    alike: Callable[[Sequence[Any], JsonMap], Alike]  # which of some marks, or vectors [dim], are copies
+    alike: Callable[[Sequence[Any], JsonMap], _Alike]  # which of some marks, or vectors [dim], are copies
 
 
 def _normalised(text: str, _: JsonMap) -> str:
     return " ".join(text.casefold().split())
 
 
-def _equal(marks: Sequence[str], _: JsonMap) -> Alike:
+def _equal(marks: Sequence[str], _: JsonMap) -> _Alike:
     place = np.unique(np.array(marks, dtype=object), return_inverse=True)[1]
-    same: Alike = place[:, np.newaxis] == place
+    same: _Alike = place[:, np.newaxis] == place
     return same
 
 
@@ -275,17 +275,17 @@ def _minhash(text: str, options: JsonMap) -> NDArray[np.uint64]:
     return least
 
 
-def _agreeing(marks: Sequence[NDArray[np.uint64]], options: JsonMap) -> Alike:
+def _agreeing(marks: Sequence[NDArray[np.uint64]], options: JsonMap) -> _Alike:
     table = np.stack(marks)
     share = (table[:, np.newaxis] == table).mean(axis=2)
-    alike: Alike = share >= options["threshold"]
+    alike: _Alike = share >= options["threshold"]
     return alike
 
 
-def _close(vectors: Sequence[NDArray[np.floating[Any]]], options: JsonMap) -> Alike:
+def _close(vectors: Sequence[NDArray[np.floating[Any]]], options: JsonMap) -> _Alike:
     table = np.stack(vectors).astype(np.float64)
     table /= np.maximum(np.linalg.norm(table, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    alike: Alike = table @ table.T >= options["threshold"]
+    alike: _Alike = table @ table.T >= options["threshold"]
     return alike
 
 
@@ -332,7 +332,7 @@ dedup_options = partial(read_method, "dedup", DEDUPS)
 """Check a suppression and fill in the defaults."""
 
 
-def kept(alike: Alike, depth: int) -> NDArray[np.int64]:
+def kept(alike: _Alike, depth: int) -> NDArray[np.int64]:
     """Return the positions in a pool that are kept."""
     places: list[int] = []
     for place in range(len(alike)):

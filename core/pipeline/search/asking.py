@@ -20,22 +20,22 @@ from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import FIRST, in_order, name
 from core.pipeline.evaluate.results import final
 from core.pipeline.evaluate.steps import Graph, Route, Step, graph
-from core.pipeline.index.scope import Scope, scopes_of
+from core.pipeline.index.scope import IndexScope, scopes_of
 from core.pipeline.own.parts import DocumentShelf
 from core.pipeline.query.perturb import perturbed
 from core.pipeline.ranking import Hits
 from core.providers.base import LOCAL_ITEM, Amount
 from core.records import Basis, Stack
 
-Price = Callable[[Amount], float | None]
-Answers = tuple[Floats, ...]
+_Price = Callable[[Amount], float | None]
+SearchAnswers = tuple[Floats, ...]
 """Results on the queries of a round: quality, milliseconds (NaN = not measured), dollars (NaN = unknown).
 
 If harm has a limit, Harm and its upper bound follow.
 """
 
 
-class Grades:
+class AskedGrades:
     """Judges' grades of the passages of each chunking; `measure` is scored, and on demand harm too."""
 
     def __init__(self, job: Job, measure: Measure, *, harm: bool = False) -> None:
@@ -64,7 +64,7 @@ class Grades:
         judged = own.any(axis=1)
         return [np.where(judged, score_at(measure, slots, own), np.nan) for measure in self._measures]
 
-    def _scopes(self, chunking: str | None) -> list[Scope | None]:
+    def _scopes(self, chunking: str | None) -> list[IndexScope | None]:
         """Return what the asker of each query may see; judgements outside of it are set aside."""
         fields = self._job.corpora[chunking].fields
         if fields is None:
@@ -102,7 +102,7 @@ class Grades:
         return self._known[chunking]
 
 
-def _may_see(scope: Scope | None, position: int | None) -> bool:
+def _may_see(scope: IndexScope | None, position: int | None) -> bool:
     """Return whether an asker may see a judged passage; what is not searched is unknown."""
     return scope is None or (position is not None and bool(scope.allowed[position]))
 
@@ -114,11 +114,11 @@ class Course:
         self,
         job: Job,
         order: Sequence[int],
-        grades: Grades,
+        grades: AskedGrades,
         *,
         builder: Builder,
         models: Models,
-        price: Price,
+        price: _Price,
         check: Callable[[], None] = lambda: None,
         stage: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -130,7 +130,7 @@ class Course:
         self._texts = job.queries["text"].to_list()
         self._deepest = max(int(stack.spec["candidates"]) for stack in job.stacks)
 
-    def ask(self, stacks: Sequence[Stack], first: int, last: int) -> list[Answers]:
+    def ask(self, stacks: Sequence[Stack], first: int, last: int) -> list[SearchAnswers]:
         """Ask stacks the queries from first to last of the order."""
         queries = list(self._order[first:last])
         twins = [Stack({**stack.spec, "candidates": self._deepest}) for stack in stacks]
@@ -141,7 +141,7 @@ class Course:
         with threads(1):
             return [self._run(route, every, asker, queries) for route in every.routes[: len(stacks)]]
 
-    def _run(self, route: Route, every: Graph, asker: Asker, queries: Sequence[int]) -> Answers:
+    def _run(self, route: Route, every: Graph, asker: Asker, queries: Sequence[int]) -> SearchAnswers:
         for step in route.steps:
             self._answer(step, every, asker, queries)
         own = asker.own.get(route.pool)

@@ -32,7 +32,7 @@ from core.pipeline.evaluate.folder import ARTIFACTS
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.run import Before
 from core.pipeline.evaluate.session import Session
-from core.pipeline.search.asking import Answers, Course, Grades
+from core.pipeline.search.asking import AskedGrades, Course, SearchAnswers
 from core.pipeline.search.propose import Space, StackTrial, optuna, parameters, propose, quiet
 from core.pipeline.search.race import Entry, Race, search
 from core.pipeline.sweep.fields import Search, searched_by
@@ -59,7 +59,7 @@ def _searched(session: Session, job: Job) -> list[Stack]:
     optuna()  # before anything is asked
     how = searched_by(job.spec) or Search()
     measure = Measure.parse(how.measure)
-    with closing(Kept(session.folder.answers)) as kept:
+    with closing(KeptEvaluations(session.folder.answers)) as kept:
         space = Space(job.stacks)
         race = Race(job.queries.height, how, higher_is_better=measure.info.higher_is_better)
         one = _Search(job.name, session, kept, _course(session, job, how, measure), space, race)
@@ -79,14 +79,14 @@ class _Search:
 
     name: str
     session: Session
-    kept: Kept
+    kept: KeptEvaluations
     course: Course
     space: Space
     race: Race
 
-    def ask(self, rows: Sequence[int], first: int, last: int) -> list[Answers]:
+    def ask(self, rows: Sequence[int], first: int, last: int) -> list[SearchAnswers]:
         """Ask stacks part of the queries, except for answers kept from before."""
-        every: list[Answers] = []
+        every: list[SearchAnswers] = []
         for stack in (self.space.stacks[row] for row in rows):
             answers = self.kept.answer(stack.stack_id, (first, last))
             if answers is None:
@@ -234,7 +234,7 @@ def _course(session: Session, job: Job, how: Search, measure: Measure) -> Course
     return Course(
         job,
         np.random.default_rng(how.seed).permutation(job.queries.height).tolist(),
-        Grades(job, measure, harm=how.limits.max_harm is not None),
+        AskedGrades(job, measure, harm=how.limits.max_harm is not None),
         builder=Builder(artifacts, session.models, corpora, session.budget.begin_stage),
         models=session.models,
         price=partial(_dollars, job.book),
@@ -253,7 +253,7 @@ def _dollars(book: PriceBook, amount: Amount) -> float | None:
     return price.each * amount.amount / (MS_PER_HOUR if amount.unit in PRICED_AS else 1)
 
 
-class Kept:
+class KeptEvaluations:
     """Answers and proposals of one search."""
 
     def __init__(self, path: Path) -> None:
@@ -263,7 +263,7 @@ class Kept:
             self._db.executescript(_SCHEMA)
         self.seconds = self.usd = 0.0  # of the answers returned so far
 
-    def answer(self, stack: str, part: tuple[int, int]) -> Answers | None:
+    def answer(self, stack: str, part: tuple[int, int]) -> SearchAnswers | None:
         """Return a stack's recorded answers, or None."""
         row = self._db.execute(
             "SELECT figures, seconds, usd FROM answers WHERE stack = ? AND first = ? AND last = ?",
@@ -274,7 +274,9 @@ class Kept:
         self.seconds, self.usd = self.seconds + row[1], self.usd + row[2]
         return tuple(np.load(io.BytesIO(row[0])))
 
-    def keep(self, stack: str, part: tuple[int, int], answers: Answers, cost: tuple[float, float]) -> None:
+    def keep(
+        self, stack: str, part: tuple[int, int], answers: SearchAnswers, cost: tuple[float, float]
+    ) -> None:
         """Record a stack's answers, with the seconds and dollars they took."""
         held = io.BytesIO()
         np.save(held, np.stack(answers))

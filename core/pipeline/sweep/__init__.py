@@ -18,11 +18,11 @@ from pydantic import BaseModel, ValidationError
 from core.errors import InputError
 from core.paths import PRESETS
 from core.pipeline.sweep.model import GoldenSource, SweepSpec
-from core.pipeline.sweep.problems import Keys, Problem, SpecError, problems, suggestion
+from core.pipeline.sweep.problems import KeyPath, Problem, SpecError, problems, suggestion
 from core.records import JsonMap
 
 Spec = TypeVar("Spec", bound=BaseModel)
-Lines = Mapping[Keys, int]  # Line (from 1) of a key, by its path
+Lines = Mapping[KeyPath, int]  # Line (from 1) of a key, by its path
 
 _HEADER = re.compile(r"\s*(\[{1,2})\s*([^\[\]=]+?)\s*\]{1,2}\s*(?:#.*)?$")
 _KEY = re.compile(r"\s*([\w.\"' -]+?)\s*=")
@@ -35,9 +35,9 @@ _SOURCES = ("collection", "queries", "golden_set")
 
 def _toml_lines(text: str) -> Lines:
     """Return lines of the keys of a TOML text; keys inside inline tables have the line of their table."""
-    lines: dict[Keys, int] = {}
-    seen: Counter[Keys] = Counter()
-    table: Keys = ()
+    lines: dict[KeyPath, int] = {}
+    seen: Counter[KeyPath] = Counter()
+    table: KeyPath = ()
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.match(line):
             table = _parts(header[2])
@@ -50,7 +50,7 @@ def _toml_lines(text: str) -> Lines:
     return lines
 
 
-def _parts(dotted: str) -> Keys:
+def _parts(dotted: str) -> KeyPath:
     return tuple(part.strip().strip("\"'") for part in dotted.split("."))
 
 
@@ -59,9 +59,9 @@ def _yaml_lines(root: yaml.Node | None) -> Lines:
 
     YAML lets the last of two equal keys win silently; TOML refuses, and so does this.
     """
-    lines: dict[Keys, int] = {}
+    lines: dict[KeyPath, int] = {}
 
-    def walk(node: yaml.Node | None, path: Keys) -> None:
+    def walk(node: yaml.Node | None, path: KeyPath) -> None:
         parts: list[tuple[str | int, yaml.Node, yaml.Node]] = []
         if isinstance(node, yaml.MappingNode):
             parts = [(key.value, key, value) for key, value in node.value]
@@ -78,7 +78,7 @@ def _yaml_lines(root: yaml.Node | None) -> Lines:
     return lines
 
 
-def _line_of(path: Keys, lines: Lines) -> int:
+def _line_of(path: KeyPath, lines: Lines) -> int:
     """Return the line of a key or of its nearest enclosing table, or 0 if neither is in the text."""
     return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), 0)
 

@@ -33,7 +33,7 @@ _ORDER = list(Severity)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SpecFacts:
     """Facts that rules look at beside the stack."""
 
     known: KnownNames = field(default_factory=KnownNames)  # possible components of a stack
@@ -41,7 +41,7 @@ class Facts:
     deepest: bool = False  # whether rerankers are asked at the deepest K only
 
 
-def _findings(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
+def _findings(spec: JsonMap, facts: SpecFacts) -> Iterator[Problem]:
     """Yield everything that is wrong with a stack, each with the key to blame.
 
     Rules trust the names they need.
@@ -64,7 +64,7 @@ def _findings(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
             yield from rule(spec, facts)
 
 
-def _dimension(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
+def _dimension(spec: JsonMap, facts: SpecFacts) -> Iterator[Problem]:
     if spec["mode"] == "sparse":
         return
     name, dim, dims = spec["embedder"], spec.get("dim"), facts.known.dims(spec["embedder"])
@@ -75,14 +75,14 @@ def _dimension(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
         yield Problem("dim", f"{name} has no {dim} dimensions.", f"Choose among {shown}.")
 
 
-def _metric(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
+def _metric(spec: JsonMap, facts: SpecFacts) -> Iterator[Problem]:
     embedder = facts.known.embedder(spec.get("embedder", ""))
     if embedder is not None:
         metric = spec.get("metric", "cosine")
         yield from _refused("metric", partial(check_metric, metric, normalised=embedder.normalised))
 
 
-def _index(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
+def _index(spec: JsonMap, facts: SpecFacts) -> Iterator[Problem]:
     if spec["mode"] != "sparse":
         name, params, dim = spec["index"], spec.get("index_params"), spec.get("dim")
         yield from _refused("index", partial(index_options, name, params, dim=dim, passages=facts.passages))
@@ -90,12 +90,12 @@ def _index(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
             yield Problem("index", error.found, error.do, Severity.MISSING)
 
 
-def _read(key: str, read: Callable[[JsonMap], object]) -> Rule:
+def _read(key: str, read: Callable[[JsonMap], object]) -> _Rule:
     """Require that a value is as its registry declares."""
     return lambda spec, _: _refused(key, partial(read, spec[key])) if spec.get(key) else iter(())
 
 
-def _vectors(spec: JsonMap, _: Facts) -> Iterator[Problem]:
+def _vectors(spec: JsonMap, _: SpecFacts) -> Iterator[Problem]:
     """Yield methods that need vectors, if the stack has no vectors."""
     for key, registry in METHODS.items():
         method = spec.get(key, {}).get("method")
@@ -105,7 +105,7 @@ def _vectors(spec: JsonMap, _: Facts) -> Iterator[Problem]:
             yield Problem(key, reason, f"Use {' or '.join(others)} for it.")
 
 
-def _late(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
+def _late(spec: JsonMap, facts: SpecFacts) -> Iterator[Problem]:
     """Yield a problem if late chunking has no encoder that gives the vectors of tokens."""
     embedder = facts.known.embedder(spec.get("embedder", ""))
     late = spec.get("chunker", {}).get("late") == "yes"
@@ -115,7 +115,7 @@ def _late(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
         yield Problem("chunker", reason, do)
 
 
-def _pool(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
+def _pool(spec: JsonMap, facts: SpecFacts) -> Iterator[Problem]:
     """Yield a problem if the pool cannot have the candidate depth."""
     k = spec["candidates"]
     depth = spec["fusion"].get("depth") if spec["mode"] == "hybrid" else None
@@ -132,14 +132,14 @@ def _pool(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
         yield Problem("candidates", reason, "A smaller K says the same in less time.", Severity.WARNING)
 
 
-def _sent(spec: JsonMap, _: Facts) -> Iterator[Problem]:
+def _sent(spec: JsonMap, _: SpecFacts) -> Iterator[Problem]:
     k, sent = spec["candidates"], spec.get("chunks_sent", 0)
     if sent > k:
         reason = f"{sent} chunks cannot be sent of a pool of K = {k}."
         yield Problem("chunks_sent", reason, f"Lower chunks_sent to {k} or fewer, or raise candidates.")
 
 
-def _deepest(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
+def _deepest(spec: JsonMap, facts: SpecFacts) -> Iterator[Problem]:
     name = spec.get("reranker", NONE)
     if facts.deepest and name != NONE and not facts.known.planned_reranker(name).pointwise:
         reason = f'{name} judges passages beside one another: latency.rerank = "deepest" does not fit it.'
@@ -157,8 +157,8 @@ def _refused(key: str, work: Callable[[], object]) -> Iterator[Problem]:
         yield Problem(key, error.found, error.do)
 
 
-Rule = Callable[[JsonMap, Facts], Iterator[Problem]]
-_RULES: tuple[tuple[str, Rule], ...] = (
+_Rule = Callable[[JsonMap, SpecFacts], Iterator[Problem]]
+_RULES: tuple[tuple[str, _Rule], ...] = (
     # the key whose name must be known first, the rule
     ("embedder", _dimension),
     ("embedder", _metric),
@@ -199,7 +199,7 @@ def check(
         problems.append(
             Problem("axes", "There is no stack to run.", "Give [axes] or at least one [[stack]].")
         )
-    problems += check_stacks(listed, Facts(known, passages, spec.latency.rerank == "deepest"))
+    problems += check_stacks(listed, SpecFacts(known, passages, spec.latency.rerank == "deepest"))
     problems += _missing(spec, listed, known, books.get(spec.budget.prices))
     problems += _incumbent(spec, listed)
     return sorted(problems, key=lambda problem: _ORDER.index(problem.severity))
@@ -235,7 +235,7 @@ def chat_problems(
             yield Problem(where, error.found, error.do, Severity.MISSING)
 
 
-def check_stacks(stacks: Sequence[Stack], facts: Facts) -> list[Problem]:
+def check_stacks(stacks: Sequence[Stack], facts: SpecFacts) -> list[Problem]:
     """Return the problems of stacks; one that several have is listed once."""
     seen: dict[Problem, list[str]] = {}
     for stack in stacks:

@@ -13,14 +13,14 @@ from core.pipeline.index import INDEX_NAMES, kind_of
 from core.pipeline.query.perturb import WAYS, perturb_table
 from core.pipeline.sweep.fields import Bm25, Encoder, Methodic
 from core.pipeline.sweep.known import NONE, KnownNames
-from core.pipeline.sweep.model import METHODS, Axes, Mode, Point, SweepSpec
+from core.pipeline.sweep.model import METHODS, Axes, Point, SearchMode, SweepSpec
 from core.pipeline.sweep.sources import is_documents
 from core.records import JsonMap, Stack
 
 ALL = "all"
 
 
-Choice = Mapping[str, Any]  # One value per axis; None, or none at all = its default
+_Choice = Mapping[str, Any]  # One value per axis; None, or none at all = its default
 _VARIED = tuple(Point.model_fields)  # The axes, in the order in which one-factor varies them
 _LEG = ("mode", "bm25", "embedder", "dim", "index", "metric", "fusion")
 _LATER = tuple(axis for axis in _VARIED if axis not in (*_LEG, "rewrite", *WAYS, "chunker"))
@@ -34,7 +34,7 @@ SENTENCES = Methodic(method="sentence")
 MAX_STACKS = 20_000  # More than this many combinations are a mistake
 
 
-def _spec(choice: Choice, language: str, known: KnownNames, chunker: Methodic | None = None) -> JsonMap:
+def _spec(choice: _Choice, language: str, known: KnownNames, chunker: Methodic | None = None) -> JsonMap:
     """Write the specification of a stack; `chunker` is for stacks that name none."""
     given = {axis: value for axis, value in choice.items() if value is not None}
     own = {**_USUAL, "chunker": chunker, **given}
@@ -95,8 +95,8 @@ def expand(spec: SweepSpec, known: KnownNames | None = None, *, whole: bool = Fa
     """
     known = known or KnownNames(spec.models)
     usual = SENTENCES if whole or is_documents(spec.collection) else None
-    listed: list[Choice] = [dict(point) for point in spec.points]
-    combined: list[Choice] = []
+    listed: list[_Choice] = [dict(point) for point in spec.points]
+    combined: list[_Choice] = []
     for axes in spec.axes:
         if axes.method != "list":
             combined += (
@@ -131,7 +131,7 @@ def _stacks(specs: Iterable[JsonMap]) -> list[Stack]:
     return list({stack.stack_id: stack for stack in map(Stack, specs)}.values())
 
 
-def _grid(axes: Axes) -> Iterator[Choice]:
+def _grid(axes: Axes) -> Iterator[_Choice]:
     """Yield every combination; axes of a leg that a mode lacks do not multiply it."""
     chunkers, levels = axes.chunker or (None,), product(*(getattr(axes, way) for way in WAYS))
     for chunker, rewrite, typed, mode in product(chunkers, axes.rewrite, levels, axes.mode):
@@ -147,7 +147,7 @@ def _grid(axes: Axes) -> Iterator[Choice]:
                 }
 
 
-def _fitting_values(axes: Axes, axis: str, mode: Mode) -> list[Any]:
+def _fitting_values(axes: Axes, axis: str, mode: SearchMode) -> list[Any]:
     """Return the values of an axis, except methods that stacks of the mode cannot have."""
     registry = METHODS.get(axis)
     return [value for value in _values(axes, axis) if registry is None or registry.fits(value.method, mode)]
@@ -159,7 +159,7 @@ def _values(axes: Axes, axis: str) -> tuple[Any, ...]:
     return values or ((None,) if axis == FILTERING else ())
 
 
-def _legs(axes: Axes, mode: Mode) -> Iterator[dict[str, Any]]:
+def _legs(axes: Axes, mode: SearchMode) -> Iterator[dict[str, Any]]:
     sparse = [{"bm25": options} for options in axes.bm25]
     encoders = [
         (encoder.name, dim) for encoder in axes.embedder for dim in encoder.dim or axes.dim or (None,)
@@ -177,7 +177,7 @@ def _legs(axes: Axes, mode: Mode) -> Iterator[dict[str, Any]]:
             yield {**one, **other, "fusion": fusion}
 
 
-def _one_factor(axes: Axes, baseline: Point, known: KnownNames) -> Iterator[Choice]:
+def _one_factor(axes: Axes, baseline: Point, known: KnownNames) -> Iterator[_Choice]:
     """Yield the baseline, then every other value of every axis put into it alone."""
     firsts: dict[str, Any] = {name: next(iter(getattr(axes, name)), None) for name in _VARIED}
     start = {**firsts, **{name: value for name, value in baseline if value is not None}}

@@ -19,11 +19,12 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from core.axes import Step
+from core.axes import AxisStep
 from core.decide.axes import FORMER
 from core.errors import InputError
 from core.params import Method
 from core.pipeline.index.scope import filter_way
+from core.pipeline.own.config import Positive
 from core.records import JsonMap, canonical_json
 
 _Item = TypeVar("_Item")
@@ -88,10 +89,6 @@ def _listed(value: object) -> object:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
-def _as_path(value: object) -> object:
-    return Path(value) if isinstance(value, str) and value else value
-
-
 def _as_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
@@ -140,9 +137,6 @@ class _OneOrMore:
 
 
 Many = Annotated[tuple[_Item, ...], _OneOrMore()]  # A list of values, or one value
-AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
-"""A path as text; relative to the folder of the specification until `load` has made it absolute."""
-Positive = Annotated[int, Field(ge=1)]
 Level = Annotated[int, Field(ge=0)]  # Of a perturbation of the queries; 0 = unchanged
 NameForm = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=int | str)]
 """A form of the names in queries; a number means that many wrong letters."""
@@ -245,7 +239,7 @@ class SearchLimits(Table):
     budget: Annotated[float, Field(ge=0)] | None = None
     min_quality: float | None = None
     max_harm: Annotated[float, Field(ge=0, le=1)] | None = None
-    max_step: Step | None = None
+    max_step: AxisStep | None = None
     max_switching_usd: Annotated[float, Field(ge=0)] | None = None
 
     @model_validator(mode="before")

@@ -14,11 +14,10 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from core.pipeline.chunk.methods import CHUNKERS, canonical
-from core.pipeline.own.config import OwnStack
+from core.pipeline.own.config import AsPath, OwnStack, Positive
 from core.pipeline.ranking.cut import CUTS, cut_options
 from core.pipeline.ranking.pool import DEDUPS, FUSIONS, dedup_options, fusion_options
 from core.pipeline.sweep.fields import (
-    AsPath,
     Bm25,
     ChunksSent,
     Encoder,
@@ -32,7 +31,6 @@ from core.pipeline.sweep.fields import (
     Methodic,
     Named,
     NameForm,
-    Positive,
     Reader,
     Registry,
     Resources,
@@ -42,9 +40,9 @@ from core.pipeline.sweep.fields import (
 )
 from core.providers.config import ModelConfig
 
-Mode = Literal["sparse", "dense", "hybrid"]
+SearchMode = Literal["sparse", "dense", "hybrid"]
 Metric = Literal["cosine", "ip", "l2"]
-Method = Literal["grid", "one-factor", "list", "search"]
+_Method = Literal["grid", "one-factor", "list", "search"]
 SourceFormat = Literal["auto", "beir", "jsonl", "table", "documents"]
 _TAGS = ("‹Point›", "‹OwnStack›")  # No keys of a specification begin like this
 
@@ -183,8 +181,8 @@ class Axes(Table):
         chunks_sent: How many passages go to the generator, or "all".
     """
 
-    method: Method = "grid"
-    mode: Many[Mode] = ("sparse", "dense", "hybrid")
+    method: _Method = "grid"
+    mode: Many[SearchMode] = ("sparse", "dense", "hybrid")
     bm25: Many[Bm25] = (Bm25(),)
     embedder: Many[EncoderChoice] = (Encoder(name="wordllama"),)
     dim: Many[Positive] = ()
@@ -218,7 +216,7 @@ METHODS: Mapping[str, Registry] = {
 class Point(Table):
     """One value per axis, None = the default: a baseline, or one stack of a list. See `Axes`."""
 
-    mode: Mode | None = None
+    mode: SearchMode | None = None
     bm25: Bm25 | None = None
     embedder: Named | None = None
     dim: Positive | None = None

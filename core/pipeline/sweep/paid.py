@@ -36,7 +36,7 @@ OWN_PACE = "at least so many calls: they follow the server's speed"
 Usage = tuple[Amount, ...]
 
 
-class Counted(NamedTuple):
+class CountedUnits(NamedTuple):
     """Tokens of many texts."""
 
     tokens: float  # their sum
@@ -48,7 +48,7 @@ class Counted(NamedTuple):
 
 def count_texts(
     texts: Sequence[str], tokenizer: str | None, prefix: str = "", *, sample: int = SAMPLE
-) -> Counted:
+) -> CountedUnits:
     """Return the tokens needed to embed texts."""
     distinct = list(dict.fromkeys(text for text in texts if text.strip()))
     counts, chosen = counter(tokenizer), distinct
@@ -58,7 +58,7 @@ def count_texts(
     whole = len(chosen) == len(distinct)
     note = counts.note if whole else f"{counts.note}, from a sample of {sample:,} passages"
     scale = len(distinct) / len(chosen) if chosen else 0.0
-    return Counted(float(lengths.sum()) * scale, lengths, len(distinct), counts.exact and whole, note)
+    return CountedUnits(float(lengths.sum()) * scale, lengths, len(distinct), counts.exact and whole, note)
 
 
 def embedding(config: ModelConfig, tokens: float) -> Amount:
@@ -108,7 +108,7 @@ class Counting:
         for route in graph.routes:
             for step in route.steps:
                 self._specs.setdefault(step, route.stack.spec)
-        self._lengths: dict[tuple[str | None, str], Counted] = {}
+        self._lengths: dict[tuple[str | None, str], CountedUnits] = {}
         self._typicals: dict[tuple[str, str | None, str, int], list[tuple[Usage, int]]] = {}
         self._rerankers: dict[str, Reranker] = {}
 
@@ -225,7 +225,7 @@ class Counting:
             ]
         return self._typicals[key]
 
-    def _counted(self, chunking: str | None, tokenizer: str | None, prefix: str) -> Counted:
+    def _counted(self, chunking: str | None, tokenizer: str | None, prefix: str) -> CountedUnits:
         key = (chunking, f"{tokenizer} {prefix}")
         if key not in self._lengths:
             texts = self._job.corpora[chunking].texts.to_list()
@@ -238,7 +238,7 @@ class Counting:
         return self._rerankers[name]
 
 
-def fewest_calls(counted: Counted, embedder: Embedder, *, own: bool) -> int:
+def fewest_calls(counted: CountedUnits, embedder: Embedder, *, own: bool) -> int:
     """Return the least number of calls that embed the texts.
 
     Each call to a self-hosted server can be twice as large as the one before.

@@ -19,7 +19,7 @@ from core.pipeline.sweep.resources import (
     CHAT_MS,
     OUTPUT_TOKENS_PER_S,
     Rates,
-    Resources,
+    ResourceNeeds,
     partitions,
     resources,
 )
@@ -115,7 +115,7 @@ class Plan(Bill):
     passages: Mapping[str | None, int]  # searched, per chunking (None = the collection's own)
     steps: Mapping[str, int]  # how many different steps of each kind there are
     services: tuple[Service, ...]
-    resources: Resources
+    resources: ResourceNeeds
     partitions: Mapping[str, tuple[int, ...]]  # passages in each, by the way of filtering
     # Maximum stacks that a search starts, so that all other numbers are maxima; None = all of them
     begun: int | None = None

@@ -12,7 +12,7 @@ from rapidfuzz import fuzz, process
 
 from core.errors import InputError
 
-Keys = tuple[str | int, ...]  # The path of a key: ("axes", "mode"), ("stack", 0, "dim")
+KeyPath = tuple[str | int, ...]  # The path of a key: ("axes", "mode"), ("stack", 0, "dim")
 
 _ALIKE = 60  # Similarity (0 to 100) from which a known name is suggested
 _SHORTEST = 3
@@ -91,7 +91,9 @@ def brief(value: object) -> str:
     return repr(text) if isinstance(value, str) else text
 
 
-def problems(error: ValidationError, model: type[BaseModel], data: object) -> Iterator[tuple[Keys, Problem]]:
+def problems(
+    error: ValidationError, model: type[BaseModel], data: object
+) -> Iterator[tuple[KeyPath, Problem]]:
     """Yield one problem per place of a failed validation, without its file and line.
 
     Args:
@@ -100,7 +102,7 @@ def problems(error: ValidationError, model: type[BaseModel], data: object) -> It
     Yields:
         The path of the key as the user wrote it, and the problem; `where` is that path as text.
     """
-    seen: set[Keys] = set()
+    seen: set[KeyPath] = set()
     for details in error.errors(include_url=False):
         written = _as_written(details["loc"], data)
         if written in seen:  # a value that is none of several kinds is one problem
@@ -110,7 +112,7 @@ def problems(error: ValidationError, model: type[BaseModel], data: object) -> It
         yield written, Problem(key_path(written), reason, do)
 
 
-def key_path(path: Keys) -> str:
+def key_path(path: KeyPath) -> str:
     """Return the path of a key as text, such as ``axes.mode[2]``; positions count from 1."""
     text = ""
     for part in path:
@@ -118,7 +120,7 @@ def key_path(path: Keys) -> str:
     return text.removeprefix(".")
 
 
-def _as_written(location: Sequence[str | int], data: object) -> Keys:
+def _as_written(location: Sequence[str | int], data: object) -> KeyPath:
     path: list[str | int] = []
     for position, part in enumerate(location):
         if isinstance(part, str) and part.startswith(TAGGED):  # a kind of table, not written by the user

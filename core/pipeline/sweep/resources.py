@@ -155,7 +155,7 @@ def probe(job: Job, known: KnownNames | None = None) -> dict[str, MachineSpeed]:
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
+class ResourceNeeds:
     """Time and memory."""
 
     seconds: Mapping[str, float]  # by stage: those that are paid for, `BUILD` and `ASK`
@@ -179,7 +179,7 @@ def resources(
     known: KnownNames,
     rates: Rates,
     built: Callable[[Step], bool],
-) -> Resources:
+) -> ResourceNeeds:
     """Estimate time and memory of an evaluation; see `core.pipeline.sweep.plan.plan`."""
     corpora = {corpus.hash: corpus for corpus in job.corpora.values()}
     seconds: dict[str, float] = {}
@@ -196,7 +196,7 @@ def resources(
         _dim(step) * len(_corpus(step, corpora)) for step in steps.builds if step.kind in {"vectors", "slice"}
     ]
     indexes = [_index_bytes(step, corpora) for step in steps.builds if step.kind in {"index", "bm25"}]
-    return Resources(
+    return ResourceNeeds(
         seconds=seconds,
         pause_s=job.protocol.pause_s * (job.protocol.rounds - 1),
         basis=(*bases, ASSUMED) if ASSUMED not in bases else tuple(bases),

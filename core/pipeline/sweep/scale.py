@@ -71,7 +71,7 @@ LEVEL, GROWTH = 100_000, 0.2
 """Passages at which rates of graphs hold, and the power of the passages by which a vector takes longer."""
 _EFFORTS = ("efConstruction", "ef_construction")
 GIB = 2**30
-Parts = Mapping[str, Sequence[int]]
+_Parts = Mapping[str, Sequence[int]]
 """Passages in each partition, by the way of filtering that has them."""
 _S_PER_H = 3600
 
@@ -94,7 +94,7 @@ class Size:
 
 
 def at_scale(
-    specs: Iterable[JsonMap], passages: int, book: PriceBook, parts: Parts = MappingProxyType({})
+    specs: Iterable[JsonMap], passages: int, book: PriceBook, parts: _Parts = MappingProxyType({})
 ) -> list[Size]:
     """Predict every kind of index, at this many passages, at the dimensions that a sweep has.
 
@@ -124,13 +124,13 @@ def at_scale(
     return sizes
 
 
-def _key(spec: JsonMap, parts: Parts) -> tuple[object, ...]:
+def _key(spec: JsonMap, parts: _Parts) -> tuple[object, ...]:
     way = str(spec.get(FILTERING, ""))
     built = (spec["index"], canonical_json(spec.get("index_params", {})), int(spec["dim"]))
     return (*built, way if way in parts else "")
 
 
-def index_at(spec: JsonMap, passages: int, book: PriceBook, parts: Parts = MappingProxyType({})) -> Size:
+def index_at(spec: JsonMap, passages: int, book: PriceBook, parts: _Parts = MappingProxyType({})) -> Size:
     """Predict the index of a dense stack at this many passages; of partitions, all of theirs."""
     today = parts.get(str(spec.get(FILTERING, "")), (1,))
     grown = tuple(max(1, round(passages * part / sum(today))) for part in today)

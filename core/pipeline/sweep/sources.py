@@ -13,7 +13,7 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.filters import parse
-from core.importers import Import, Limits, Options, load, preview
+from core.importers import Import, Options, ReadLimits, load, preview
 from core.importers.formats.beir import Beir, SplitsError
 from core.importers.formats.filters import FILTER, field_columns, filters_of, written
 from core.importers.naming import roles_by
@@ -183,7 +183,7 @@ def _batch(imported: Import) -> Batch:
 
 def read_queries(path: Path, collection_id: str, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
     """Read questions."""
-    with opened([path], Limits()) as (archive,):
+    with opened([path], ReadLimits()) as (archive,):
         if len(archive.members) != 1:
             raise InputError("Questions are one file.", where=archive.name)
         if not columns and Beir().sniff(archive):
@@ -205,7 +205,7 @@ def read_filters(
         UnknownNameError: If one of `equal` is no column.
         InputError: A filter cannot be read, or a question has no value there; the message names its line.
     """
-    with opened([path], Limits()) as (archive,):
+    with opened([path], ReadLimits()) as (archive,):
         member = archive.members[0]
         kind = kind_of(member)
         table = None if kind is None else read_table(member, kind)

@@ -100,7 +100,7 @@ class Caller:
         rng: Callable[[], float] = random.random,
         wall: Callable[[], float] = time.time,
         patient: bool = False,
-        turns: Turns | None = None,
+        turns: CallTurns | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.name = name
@@ -222,7 +222,7 @@ class Caller:
         )
 
 
-class Turns(Protocol):
+class CallTurns(Protocol):
     """Schedules one model's calls and limits their concurrency; here a `Pacer` and a semaphore."""
 
     def book(self, costs: Mapping[str, float], now: float) -> float:
@@ -235,10 +235,10 @@ class Turns(Protocol):
     def __exit__(self, *args: object) -> bool | None: ...
 
 
-_turns_of: list[Callable[[str, Limits], Turns]] = []
+_turns_of: list[Callable[[str, Limits], CallTurns]] = []
 
 
-def take_turns(turns_of: Callable[[str, Limits], Turns]) -> None:
+def take_turns(turns_of: Callable[[str, Limits], CallTurns]) -> None:
     """Let another component schedule this process's calls, by model and service with their limits."""
     with _callers_lock:
         _callers.clear()

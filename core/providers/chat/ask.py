@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from core.providers.base import Amount, Model, Reply, carrying, joined
-from core.providers.chat.reading import Reading
+from core.providers.chat.reading import AnswerReading
 from core.records import Basis, JsonMap, short_hash
 
 NOTICE = """\
@@ -119,12 +119,12 @@ def find_marked(prompt: str) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Task(Generic[V]):
+class ChatTask(Generic[V]):
     """A question to a chat model."""
 
     system: str  # Instructions
     user: str  # The message
-    read: Callable[[str], Reading[V]]  # Reads an answer; never raises
+    read: Callable[[str], AnswerReading[V]]  # Reads an answer; never raises
     max_tokens: int  # The most tokens of the answer
     schema: JsonMap | None = None  # The form of a JSON answer
 
@@ -133,7 +133,7 @@ class Task(Generic[V]):
         return chat.count_tokens(self.system) + chat.count_tokens(self.user)
 
 
-def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[Reading[V]]:
+def ask(chat: Chat, task: ChatTask[V], *, extra: str = "", tries: int = 2) -> Reply[AnswerReading[V]]:
     """Ask, and ask again with what was wrong if the answer cannot be used unchanged.
 
     Returns:
@@ -163,7 +163,7 @@ def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[
     return carrying(whole, best, {**whole.details, "repaired": len(turns) - 1})
 
 
-def _turn(chat: Chat, task: Task[V], user: str, extra: str) -> Reply[str]:
+def _turn(chat: Chat, task: ChatTask[V], user: str, extra: str) -> Reply[str]:
     return chat.complete(task.system, user, max_tokens=task.max_tokens, json_schema=task.schema, extra=extra)
 
 

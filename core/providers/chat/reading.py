@@ -13,7 +13,7 @@ from core.records import JsonMap
 
 V = TypeVar("V")
 
-Row = tuple[float, ...]
+LogprobRow = tuple[float, ...]
 
 LONGEST_ANSWER = 200_000  # Characters of an answer that are examined
 
@@ -29,7 +29,7 @@ LONGEST_REASON = 300  # Characters of a reason that are stored
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[V]):
+class AnswerReading(Generic[V]):
     """A value that was read from an answer."""
 
     value: V  # The usable part of it, possibly nothing
@@ -69,14 +69,14 @@ def _no_double(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return mapping
 
 
-def read_rows(answer: str) -> Reading[list[Row]]:
+def read_rows(answer: str) -> AnswerReading[list[LogprobRow]]:
     """Return rows of numbers, from ``{"ratings": [[1, 7], [2, 3]]}`` or from a line ``1: 7`` for each."""
     text = bare(answer)
     if not text:
-        return Reading([], "it was empty", 0)
+        return AnswerReading([], "it was empty", 0)
     if _JSON.match(text):
         return _json_rows(text)
-    rows: list[Row] = []
+    rows: list[LogprobRow] = []
     wrong = 0
     for line in filter(None, map(str.strip, text.splitlines())):
         match = _LINE.fullmatch(line)
@@ -85,7 +85,7 @@ def read_rows(answer: str) -> Reading[list[Row]]:
         else:
             wrong += 1
     problem = f"{wrong} of its lines are not a passage's number, a colon and numbers" if wrong else ""
-    return Reading(rows, problem, len(rows))
+    return AnswerReading(rows, problem, len(rows))
 
 
 def part_reasons(answer: str) -> tuple[str, dict[int, str]]:
@@ -120,19 +120,19 @@ def _kept_reasons(said: Sequence[tuple[int, str]]) -> dict[int, str]:
     return kept
 
 
-def _json_rows(text: str) -> Reading[list[Row]]:
+def _json_rows(text: str) -> AnswerReading[list[LogprobRow]]:
     try:
         value = json_value(text)
     except ValueError:
-        return Reading([], "it is not valid JSON", 0)
+        return AnswerReading([], "it is not valid JSON", 0)
     given = value.get(_RATINGS) if isinstance(value, Mapping) else value
     if not isinstance(given, list):
-        return Reading([], f'it has no list "{_RATINGS}"', 0)
+        return AnswerReading([], f'it has no list "{_RATINGS}"', 0)
     rows = [
         tuple(map(float, row)) for row in given if isinstance(row, list) and row and all(map(_is_number, row))
     ]
     problem = "" if len(rows) == len(given) else f'not every entry of "{_RATINGS}" is a list of numbers'
-    return Reading(rows, problem, len(rows))
+    return AnswerReading(rows, problem, len(rows))
 
 
 def _is_number(value: object) -> bool:
@@ -142,11 +142,11 @@ def _is_number(value: object) -> bool:
 
 
 def read_ratings(
-    answer: str, count: int, highest: Sequence[float], *, fits: Callable[[Row], bool] | None = None
-) -> Reading[dict[int, Row]]:
+    answer: str, count: int, highest: Sequence[float], *, fits: Callable[[LogprobRow], bool] | None = None
+) -> AnswerReading[dict[int, LogprobRow]]:
     """Return one row of ratings for each of `count` passages."""
     rows = read_rows(answer)
-    good: dict[int, Row] = {}
+    good: dict[int, LogprobRow] = {}
     doubled: set[int] = set()
     unknown = wrong = 0
     for number, *ratings in rows.value:
@@ -172,7 +172,7 @@ def read_ratings(
         f"{wrong} rows have too few or too many ratings, or one out of range" if wrong else "",
         f"{left} of {count} passages have no rating that can be used" if left else "",
     )
-    return Reading(good, "; ".join(filter(None, problems)), len(good))
+    return AnswerReading(good, "; ".join(filter(None, problems)), len(good))
 
 
 def rows_schema(columns: int, *, fewest: int | None = None, reasons: bool = False) -> JsonMap:
@@ -200,7 +200,7 @@ def object_schema(properties: JsonMap) -> JsonMap:
     }
 
 
-def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading[int | None]:
+def whole_number(answer: str, key: str, among: range, mark: str = "") -> AnswerReading[int | None]:
     """Return the whole number that is an answer's only value.
 
     If it is unusable, the value is None and the problem is stated.
@@ -209,8 +209,8 @@ def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading
     if not problem and (type(value) is not int or value not in among):
         problem = f'"{key}" is not a whole number from {among[0]} to {among[-1]}'
     if problem or not isinstance(value, int):
-        return Reading(None, problem, 0)
-    return Reading(value)
+        return AnswerReading(None, problem, 0)
+    return AnswerReading(value)
 
 
 def only(answer: str, key: str, mark: str) -> tuple[object, str]:

@@ -18,10 +18,10 @@ from core.arrays import Vectors
 from core.errors import InputError, ProviderError
 from core.providers.base import TOO_MUCH, Model, Purpose, Reply, carrying, joined, total
 from core.providers.calls.journal import Journal, call_key, once, sending, text_hash
-from core.providers.embed.batches import Places, Room, batches, shares, side_by_side
+from core.providers.embed.batches import BatchPlaces, Room, batches, shares, side_by_side
 from core.records import JsonMap
 
-Progress = Callable[[int, int], None]  # Called after each batch with the texts done and their total number
+_Progress = Callable[[int, int], None]  # Called after each batch with the texts done and their total number
 
 _AT_ONCE = 2048  # Number of texts that are looked up in the journal together
 _ALIKE = 3  # Number of texts, differing in more than case and spaces, that must not share one vector
@@ -60,7 +60,7 @@ class Embedder(Model, ABC):
         """Record that these texts were too much for one call."""
 
     def embed(
-        self, texts: Sequence[str], purpose: Purpose = Purpose.PASSAGE, *, on_batch: Progress | None = None
+        self, texts: Sequence[str], purpose: Purpose = Purpose.PASSAGE, *, on_batch: _Progress | None = None
     ) -> Vectors:
         """Embed any number of texts, in their order; equal texts are embedded once.
 
@@ -80,7 +80,7 @@ class Embedder(Model, ABC):
         texts: Sequence[str],
         purpose: Purpose = Purpose.PASSAGE,
         *,
-        on_batch: Progress | None = None,
+        on_batch: _Progress | None = None,
         out: Vectors | None = None,
     ) -> Reply[Vectors]:
         """Embed any number of texts, with the usage and the time of all calls together.
@@ -94,7 +94,7 @@ class Embedder(Model, ABC):
             the number of texts that were not sent again; errors as in `embed`.
         """
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32) if out is None else out
-        places, replies = Places(texts), list[Reply[int]]()
+        places, replies = BatchPlaces(texts), list[Reply[int]]()
         filled = len(places.blank)
         vectors[places.blank] = 0
         with closing(self._answers(places.texts, purpose)) as answers:

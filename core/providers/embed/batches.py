@@ -58,7 +58,7 @@ def shares(reply: Reply[Vectors], weights: Sequence[float]) -> list[Reply[Vector
     ]
 
 
-class Places:
+class BatchPlaces:
     """The rows of texts' vectors: equal texts share one vector, blank ones have none."""
 
     def __init__(self, texts: Sequence[str]) -> None:

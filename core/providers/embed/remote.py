@@ -26,7 +26,7 @@ from core.records import Basis, JsonMap
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedVectors:
     """Contents of one answer of a vendor."""
 
     vectors: Sequence[Sequence[float]]  # one row of numbers per result
@@ -64,7 +64,7 @@ class RemoteEmbedder(Remote, Embedder):
         self.ready()
 
     @abstractmethod
-    def send(self, texts: list[str], purpose: Purpose) -> Received:
+    def send(self, texts: list[str], purpose: Purpose) -> ReceivedVectors:
         """Make one HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
 
     def params(self, purpose: Purpose) -> JsonMap:
@@ -117,12 +117,14 @@ class RemoteEmbedder(Remote, Embedder):
             self._sizes.took(tokens, reply.ms / 1000)
         return self._complete(texts, purpose, reply)
 
-    def _used(self, received: Received, estimate: float) -> Amount:
+    def _used(self, received: ReceivedVectors, estimate: float) -> Amount:
         if received.tokens is None:
             return Amount(self.item, "input_tokens", estimate, Basis.MODELLED)
         return Amount(self.item, "input_tokens", float(received.tokens), Basis.MEASURED)
 
-    def _complete(self, texts: Sequence[str], purpose: Purpose, reply: Reply[Received]) -> Reply[Vectors]:
+    def _complete(
+        self, texts: Sequence[str], purpose: Purpose, reply: Reply[ReceivedVectors]
+    ) -> Reply[Vectors]:
         """Assign results to texts; if the vendor states which is which, retry only missing texts."""
         received = reply.value
         count = len(received.vectors)
@@ -136,7 +138,7 @@ class RemoteEmbedder(Remote, Embedder):
         both = np.concatenate([rows, more.value])
         return joined([reply, more], both[np.argsort([*places, *rest])])
 
-    def _rows(self, received: Received) -> Vectors:
+    def _rows(self, received: ReceivedVectors) -> Vectors:
         rows = self._numbers(received.vectors, np.float32)
         if rows.ndim != 2:
             return rows
@@ -152,7 +154,7 @@ class VoyageEmbedder(RemoteEmbedder):
     usual_tokens = 120_000
     usual_types = {Purpose.PASSAGE: "document", Purpose.QUERY: "query"}  # noqa: RUF012
 
-    def send(self, texts: list[str], purpose: Purpose) -> Received:
+    def send(self, texts: list[str], purpose: Purpose) -> ReceivedVectors:
         """Return one attempt."""
         answer = self.client.embed(
             texts,
@@ -161,7 +163,7 @@ class VoyageEmbedder(RemoteEmbedder):
             truncation=True,
             output_dimension=self.asked_dim,
         )
-        return Received(answer.embeddings, answer.total_tokens)
+        return ReceivedVectors(answer.embeddings, answer.total_tokens)
 
 
 class CohereEmbedder(RemoteEmbedder):
@@ -170,7 +172,7 @@ class CohereEmbedder(RemoteEmbedder):
     usual_items = 96
     usual_types = {Purpose.PASSAGE: "search_document", Purpose.QUERY: "search_query"}  # noqa: RUF012
 
-    def send(self, texts: list[str], purpose: Purpose) -> Received:
+    def send(self, texts: list[str], purpose: Purpose) -> ReceivedVectors:
         """Return one attempt."""
         optional = {} if self.asked_dim is None else {"output_dimension": self.asked_dim}
         answer = self.client.embed(
@@ -182,7 +184,7 @@ class CohereEmbedder(RemoteEmbedder):
             **optional,
         )
         billed = answer.meta.billed_units if answer.meta else None
-        return Received(answer.embeddings.float_, billed.input_tokens if billed else None)
+        return ReceivedVectors(answer.embeddings.float_, billed.input_tokens if billed else None)
 
 
 class OpenAIEmbedder(RemoteEmbedder):
@@ -191,7 +193,7 @@ class OpenAIEmbedder(RemoteEmbedder):
     usual_items = 2048
     usual_tokens = 300_000
 
-    def send(self, texts: list[str], purpose: Purpose) -> Received:
+    def send(self, texts: list[str], purpose: Purpose) -> ReceivedVectors:
         """Return one attempt."""
         optional: dict[str, Any] = {} if self.asked_dim is None else {"dimensions": self.asked_dim}
         word = self.input_type(purpose)
@@ -201,6 +203,6 @@ class OpenAIEmbedder(RemoteEmbedder):
             model=self._config.model, input=texts, timeout=self._caller.timeout_s, **optional
         )
         tokens = answer.usage.prompt_tokens if answer.usage else None
-        return Received(
+        return ReceivedVectors(
             [entry.embedding for entry in answer.data], tokens, [entry.index for entry in answer.data]
         )

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from core.providers.base import Amount, Reply, carrying, total
-from core.providers.chat.ask import NOTICE, ByChat, Chat, Task, ask, in_sequence, mark_for, marked
-from core.providers.chat.reading import Reading, Row, part_reasons, read_ratings, rows_schema
+from core.providers.chat.ask import NOTICE, ByChat, Chat, ChatTask, ask, in_sequence, mark_for, marked
+from core.providers.chat.reading import AnswerReading, LogprobRow, part_reasons, read_ratings, rows_schema
 from core.providers.rerank.base import Reranker, Scores, order_of
 from core.providers.rerank.criteria import (
     AUTHORITY,
@@ -136,22 +136,22 @@ class ChatReranker(ByChat, Reranker):
         highest: Sequence[float],
         extra: str,
         *,
-        fits: Callable[[Row], bool] | None = None,
+        fits: Callable[[LogprobRow], bool] | None = None,
         fewest: int | None = None,
         reasons: bool = False,
-    ) -> Reply[dict[int, Row]]:
+    ) -> Reply[dict[int, LogprobRow]]:
         """Return readable ratings by passage, counted from 0, and "reasons" if requested."""
         mark = mark_for(*texts.values(), *passages)
         parts = [marked(label, text, mark) for label, text in texts.items()]
         parts += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
 
-        def read(answer: str) -> Reading[tuple[dict[int, Row], dict[int, str]]]:
+        def read(answer: str) -> AnswerReading[tuple[dict[int, LogprobRow], dict[int, str]]]:
             text, said = part_reasons(answer) if reasons else (answer, {})
             ratings = read_ratings(text, len(passages), highest, fits=fits)
-            return Reading((ratings.value, said), ratings.problem, ratings.weight)
+            return AnswerReading((ratings.value, said), ratings.problem, ratings.weight)
 
         row_tokens = _ROW_TOKENS * (1 + len(highest)) + _REASON_TOKENS * reasons
-        task = Task(
+        task = ChatTask(
             system + _WHY * reasons,
             "\n\n".join(parts),
             read,
@@ -240,7 +240,7 @@ class ListwiseReranker(ChatReranker):
         return carrying(whole, second.value, {**second.details, **whole.details, **details})
 
     def _second(
-        self, query: str, passages: Sequence[str], reading: Reading[Inferred], extra: str
+        self, query: str, passages: Sequence[str], reading: AnswerReading[Inferred], extra: str
     ) -> Reply[Scores]:
         """Rate on what was inferred, or on what is fixed."""
         inferred = reading.value
@@ -257,7 +257,9 @@ class ListwiseReranker(ChatReranker):
         inferring = self.first.expected(self.chat, query_tokens)
         return total([inferring, rating] * self.rounds)
 
-    def _inferred_details(self, reading: Reading[Inferred], shown: Sequence[Criterion]) -> dict[str, Any]:
+    def _inferred_details(
+        self, reading: AnswerReading[Inferred], shown: Sequence[Criterion]
+    ) -> dict[str, Any]:
         inferred, names = reading.value, [criterion.name for criterion in shown]
         if not self.rated:
             return {"points": names} | ({} if names else {"points_problem": reading.problem})
@@ -280,7 +282,7 @@ class ListwiseReranker(ChatReranker):
         criteria = shown if self.rated else ()
         highest = [HIGHEST_RELEVANCE, *[HIGHEST_CRITERION] * len(criteria)]
 
-        def fits(row: Row) -> bool:
+        def fits(row: LogprobRow) -> bool:
             return len(row) == len(highest) or (len(row) == 1 and row[0] < THRESHOLD)
 
         why = self.reasons and bool(criteria)
@@ -329,7 +331,7 @@ def _same_order(one: Reply[Scores], other: Reply[Scores]) -> bool:
     return bool(orders[0] == orders[1])
 
 
-def _scores(rows: Mapping[int, Row], count: int, score: Callable[[Row], float]) -> Scores:
+def _scores(rows: Mapping[int, LogprobRow], count: int, score: Callable[[LogprobRow], float]) -> Scores:
     """Return float64 [count]: the score of each row, NaN for missing rows."""
     scores = np.full(count, np.nan)
     for at, row in rows.items():

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from core.providers.base import Amount, Reply
-from core.providers.chat.ask import NOTICE, Chat, Task, ask, mark_for, marked
-from core.providers.chat.reading import NUMBER, Reading, bare, json_value, object_schema
+from core.providers.chat.ask import NOTICE, Chat, ChatTask, ask, mark_for, marked
+from core.providers.chat.reading import NUMBER, AnswerReading, bare, json_value, object_schema
 from core.providers.config import RatedOn
 
 WEIGHT = 0.5
@@ -166,7 +166,7 @@ class FirstTurn:
 
     def infer(
         self, chat: Chat, query: str, *, before: Sequence[Criterion] = (), extra: str = ""
-    ) -> Reply[Reading[Inferred]]:
+    ) -> Reply[AnswerReading[Inferred]]:
         """Ask a chat model; if nothing, or not every weight, is usable, the problem says why.
 
         Args:
@@ -181,7 +181,7 @@ class FirstTurn:
         mark = mark_for(query, *filter(None, [earlier]))
         user = marked("question", query, mark) + (f"\n\n{marked('earlier', earlier, mark)}" if before else "")
         system = self.system + (REFINE if before else "")
-        return ask(chat, Task(system, user, self.read, _ANSWER_TOKENS, schema), extra=extra)
+        return ask(chat, ChatTask(system, user, self.read, _ANSWER_TOKENS, schema), extra=extra)
 
     def _line(self, number: int, criterion: Criterion) -> str:
         weight = f" ({criterion.weight:g})" if self.weighted else ""
@@ -191,13 +191,13 @@ class FirstTurn:
         """Return the estimated usage of this turn."""
         return chat.expected(chat.count_tokens(self.system) + query_tokens, USUAL_ANSWER_TOKENS)
 
-    def read(self, answer: str) -> Reading[Inferred]:
+    def read(self, answer: str) -> AnswerReading[Inferred]:
         """Read JSON or numbered lines; texts are cut to a bounded length, weights are used all or none."""
         text = bare(answer)
         entries, problem = _json_entries(text) if text[:1] in {"{", "["} else _line_entries(text)
         named = _distinct(entries)
         if not named:
-            return Reading(Inferred((), weighted=False), problem or "it names nothing to rate", 0)
+            return AnswerReading(Inferred((), weighted=False), problem or "it names nothing to rate", 0)
         if len(named) > MOST_CRITERIA:
             problem, named = f"it names more than {MOST_CRITERIA}", named[:MOST_CRITERIA]
         weights = [weight for _, _, weight in named if weight is not None]
@@ -208,7 +208,7 @@ class FirstTurn:
             Criterion(name, meaning, weight) for (name, meaning, _), weight in zip(named, used, strict=True)
         )
         usable = len(criteria) * (2 if weighted else 1)
-        return Reading(Inferred(criteria, weighted), "; ".join(filter(None, (problem, wrong))), usable)
+        return AnswerReading(Inferred(criteria, weighted), "; ".join(filter(None, (problem, wrong))), usable)
 
 
 QUALITIES = FirstTurn(_QUALITIES, weighted=True)

@@ -30,7 +30,7 @@ _BY_TOKENS = "rerank-v5"
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedScores:
     """Contents of one answer of a vendor."""
 
     places: Sequence[int]  # which passage each result belongs to, counted from 0
@@ -51,7 +51,7 @@ class RemoteReranker(Remote, Reranker):
         self.batch_tokens = self._within(config.batch_tokens or self.usual_tokens)
 
     @abstractmethod
-    def send(self, query: str, passages: list[str]) -> Received:
+    def send(self, query: str, passages: list[str]) -> ReceivedScores:
         """Make one HTTP attempt; whatever it raises is judged by `core.providers.calls.failure`."""
 
     def too_much(self, passages: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ class RemoteReranker(Remote, Reranker):
         )
         return self._complete(query, passages, reply)
 
-    def _complete(self, query: str, passages: Sequence[str], reply: Reply[Received]) -> Reply[Scores]:
+    def _complete(self, query: str, passages: Sequence[str], reply: Reply[ReceivedScores]) -> Reply[Scores]:
         """Assign scores to passages; ask again only for those that the vendor left out."""
         places = list(reply.value.places)
         self._require_places(places, passages)
@@ -94,12 +94,12 @@ class VoyageReranker(RemoteReranker):
 
     usual_tokens = 600_000
 
-    def send(self, query: str, passages: list[str]) -> Received:
+    def send(self, query: str, passages: list[str]) -> ReceivedScores:
         """Return one attempt."""
         answer = self.client.rerank(query, passages, model=self._config.model, truncation=True)
         tokens = answer.total_tokens
         used = None if tokens is None else [Amount(self.item, "input_tokens", float(tokens), Basis.MEASURED)]
-        return Received(
+        return ReceivedScores(
             [result.index for result in answer.results],
             [result.relevance_score for result in answer.results],
             used,
@@ -114,14 +114,14 @@ class VoyageReranker(RemoteReranker):
 class CohereReranker(RemoteReranker):
     """One of Cohere's models, through the second version of its API."""
 
-    def send(self, query: str, passages: list[str]) -> Received:
+    def send(self, query: str, passages: list[str]) -> ReceivedScores:
         """Return one attempt."""
         answer = self.client.rerank(
             model=self._config.model, query=query, documents=passages, max_tokens_per_doc=_READ_TOKENS
         )
         billed = answer.meta.billed_units if answer.meta else None
         said = [(unit, getattr(billed, unit, None)) for unit in ("search_units", "input_tokens")]
-        return Received(
+        return ReceivedScores(
             [result.index for result in answer.results],
             [result.relevance_score for result in answer.results],
             [Amount(self.item, unit, float(n), Basis.MEASURED) for unit, n in said if n is not None] or None,

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from core.metrics.gain import Five
 from core.metrics.info import depths_by_row, sets_by_row
 from core.store import seals
 from core.store.engine import ENGINE
 from core.store.read.codes import Filed, coded, found_in
-from core.store.read.lists import LINEAR, Axes, Five, JudgementLists, Judges, Lists, Places, judged
+from core.store.read.lists import LINEAR, JudgementLists, Judges, ListAxes, Lists, Places, judged
 from core.store.read.memory import Memory
 
 EMPTY = -1  # Grade of a slot without a passage
@@ -41,7 +42,7 @@ SELECT passage_id, source FROM read_parquet($passages) WHERE collection_id = $co
 _ANY_SOURCE = """
 SELECT 1 FROM read_parquet($passages) WHERE collection_id = $collection AND source IS NOT NULL LIMIT 1
 """
-Passages = tuple[str, tuple[str, ...]]  # A collection, and the files that hold its passages
+_Passages = tuple[str, tuple[str, ...]]  # A collection, and the files that hold its passages
 _SOURCED = Memory(128 * 2**20)
 
 
@@ -87,7 +88,7 @@ def forget() -> None:
 
 def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth: int | None) -> Graded:
     goldens = [judged(group.golden_set_id, group.judgements, group.filtered) for group in groups]
-    axes = Axes.of(run_ids, goldens)
+    axes = ListAxes.of(run_ids, goldens)
     unjudged = np.zeros(len(run_ids), dtype=np.int32)
     by_group: list[dict[Filed, Lists]] = []
     for group, golden in zip(groups, goldens, strict=True):
@@ -232,7 +233,7 @@ class Sourced:
 
 def join_sources(
     groups: Sequence[Judges],
-    passages: Sequence[Passages],
+    passages: Sequence[_Passages],
     run_ids: Sequence[str],
     stage: str,
     depth: int,
@@ -248,13 +249,13 @@ def join_sources(
 
 def _join_sources(
     groups: Sequence[Judges],
-    passages: Sequence[Passages],
+    passages: Sequence[_Passages],
     run_ids: tuple[str, ...],
     stage: str,
     depth: int,
 ) -> Sourced:
     goldens = [judged(group.golden_set_id, group.judgements, group.filtered) for group in groups]
-    axes = Axes.of(run_ids, goldens)
+    axes = ListAxes.of(run_ids, goldens)
     codes = np.full((*axes.shape, depth), -1, dtype=np.int32)
     best = np.full(codes.shape, EMPTY, dtype=np.int8)
     of_goldens = []

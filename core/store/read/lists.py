@@ -13,10 +13,10 @@ import polars as pl
 import pyarrow as pa
 
 from core.metrics.access import ALLOWED, UNFILTERED
+from core.metrics.gain import Five
 from core.store.read.access import Filtered, access
 from core.store.read.codes import STAGES, Coded, Filed, coded
 
-Five = tuple[float, float, float, float, float]
 LINEAR: Five = (1.0, 2.0, 3.0, 4.0, 5.0)
 Places = npt.NDArray[np.int64]
 
@@ -134,7 +134,7 @@ class Judges:
 
 
 @dataclass(frozen=True, slots=True)
-class Axes:
+class ListAxes:
     """The runs and queries of an answer, and their positions."""
 
     run_ids: tuple[str, ...]  # the runs, first axis
@@ -143,7 +143,7 @@ class Axes:
     query_at: Mapping[str, int]  # position of each query
 
     @classmethod
-    def of(cls, run_ids: tuple[str, ...], goldens: Sequence[JudgementLists]) -> Axes:
+    def of(cls, run_ids: tuple[str, ...], goldens: Sequence[JudgementLists]) -> ListAxes:
         """Return the axes for some runs and the golden sets that judge them."""
         queries = goldens[0].query_ids
         if len(goldens) > 1:
@@ -189,7 +189,7 @@ class Lists:
     query: Places  # int64 [lists], position of the query; -1 if nobody judged it
 
     @classmethod
-    def of(cls, part: Coded, run_ids: Sequence[str], stage: str, axes: Axes) -> Lists:
+    def of(cls, part: Coded, run_ids: Sequence[str], stage: str, axes: ListAxes) -> Lists:
         """Find the lists of some runs and their positions."""
         wanted = frozenset(run_ids)
         runs = np.array(

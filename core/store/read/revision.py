@@ -37,16 +37,16 @@ UNION SELECT p.table_name, k.id, p.revision FROM part_keys k JOIN parts p USING 
 WHERE p.revision > $after AND p.revision <= $revision
 """
 RUNS = "SELECT * FROM runs"
-Asked = ParamSpec("Asked")
+_Asked = ParamSpec("_Asked")
 
 
 def _once(
-    method: Callable[Concatenate[Revision, Asked], pl.DataFrame],
-) -> Callable[Concatenate[Revision, Asked], pl.DataFrame]:
+    method: Callable[Concatenate[Revision, _Asked], pl.DataFrame],
+) -> Callable[Concatenate[Revision, _Asked], pl.DataFrame]:
     """Cache a method that reads a revision's records for as long as the catalogue is current."""
 
     @wraps(method)
-    def kept(self: Revision, /, *args: Asked.args, **options: Asked.kwargs) -> pl.DataFrame:
+    def kept(self: Revision, /, *args: _Asked.args, **options: _Asked.kwargs) -> pl.DataFrame:
         key = (method.__name__, *args, *options.items(), self.revision, self.everything)
         return self.catalogue.kept(key, lambda: method(self, *args, **options))
 

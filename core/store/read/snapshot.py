@@ -11,7 +11,7 @@ from core.answers import graded as graded_answers
 from core.errors import UnknownNameError
 from core.metrics.access import ALLOWED, UNFILTERED
 from core.records import part_id
-from core.store.engine import EXAMINE, Params, as_store_error
+from core.store.engine import EXAMINE, SqlParams, as_store_error
 from core.store.read import graded
 from core.store.read.access import Access, Filtered, HeldPassages, access
 from core.store.read.graded import Graded, Sourced
@@ -365,7 +365,7 @@ class Snapshot(Revision):
         return asked.join(runs, on="run_id", how="left", maintain_order="left")
 
     def _rows(
-        self, table: str, ids: Sequence[str], conditions: Sequence[str] = (), asked: Params | None = None
+        self, table: str, ids: Sequence[str], conditions: Sequence[str] = (), asked: SqlParams | None = None
     ) -> pl.DataFrame:
         self._known(RULES[table].kind, ids)
         sql, given = _select(table, *conditions), asked or {}
@@ -377,7 +377,7 @@ class Snapshot(Revision):
             return rows[0] if rows else pl.DataFrame(schema=TABLES[table])
         return pl.concat(rows).sort(RULES[table].order, nulls_last=True)
 
-    def _column(self, table: str, ids: Sequence[str], sql: str, asked: Params) -> list[str]:
+    def _column(self, table: str, ids: Sequence[str], sql: str, asked: SqlParams) -> list[str]:
         """Return the only column of a statement about some owners' rows."""
         return [
             value

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import InputError
-from core.importers import FORMATS, TEMPLATES, Offered, Options, Preview, Row, TableAs, preview
+from core.importers import FORMATS, TEMPLATES, Offered, Options, Preview, RowMeaning, TableAs, preview
 from core.ui import access, cache
 from core.ui.shell import show_error
 from core.views.text import count, format_bytes, plain, shorten, upright
@@ -96,7 +96,7 @@ def _left_out(seen: Sequence[Preview]) -> list[str]:
     return st.multiselect("Left out", names, key=SKIP, placeholder="nothing")
 
 
-def _head(file: Preview, place: int, *, alone: bool) -> Row | None:
+def _head(file: Preview, place: int, *, alone: bool) -> RowMeaning | None:
     """Show name, format and size of a file, the kind of its rows, and the button that leaves it out."""
     row = file.row
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -138,7 +138,7 @@ def _format(file: Preview, place: int) -> str | None:
     return chosen
 
 
-def _columns(file: Preview, row: Row | None, place: int) -> TableAs | None:
+def _columns(file: Preview, row: RowMeaning | None, place: int) -> TableAs | None:
     """Ask what each column means, above it; recognised columns are preselected."""
     if not file.columns:
         return None
@@ -177,7 +177,7 @@ def _open_meant(key: str, options: Sequence[str]) -> None:
         st.session_state[key] = words.meant(typed, options)
 
 
-def _meanings(file: Preview, row: Row | None, place: int) -> Iterator[tuple[str, str]]:
+def _meanings(file: Preview, row: RowMeaning | None, place: int) -> Iterator[tuple[str, str]]:
     """Yield columns of a table with the meanings set by the user, each above its first values."""
     known = words.columns_of(file, row)
     asked = file.columns[:_MOST_ASKED]

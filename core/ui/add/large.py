@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from core.importers import Import, Options
-from core.jobs import Job, State, Status
+from core.jobs import JobStatus, Launch, State
 from core.ui import access, cache, show
 from core.ui.address.links import go, link
 from core.ui.view import end
@@ -19,7 +19,7 @@ from core.ui.workspace import go_to_workspace
 from core.views import columns as cols
 from core.views.text import plain, upright
 from core.work.imports import background, imports, words
-from core.work.imports.background import Choice, as_sentence, offers
+from core.work.imports.background import IfStored, as_sentence, offers
 from core.work.imports.matching import Unmatched
 from core.work.imports.versions import settle
 
@@ -58,7 +58,7 @@ def bar(imported: Import, names: Sequence[str], unmatched: Unmatched, waiting: S
         write(imported, names, unmatched, choice)
 
 
-def write(imported: Import, names: Sequence[str], unmatched: Unmatched, choice: Choice | None) -> None:
+def write(imported: Import, names: Sequence[str], unmatched: Unmatched, choice: IfStored | None) -> None:
     """Write an import, and show the outcome in the next script run."""
     access.require()
     with st.spinner("Writing…", show_time=True):
@@ -74,11 +74,11 @@ def write(imported: Import, names: Sequence[str], unmatched: Unmatched, choice: 
     )
 
 
-def decision(changed: Sequence[str]) -> Choice | None:
+def decision(changed: Sequence[str]) -> IfStored | None:
     """Ask what to do about things with other content in the store, or deleted; None until it is chosen."""
     st.markdown(f":material/difference: {plain(as_sentence(changed))}")
     ways = offers(changed)
-    chosen: Choice | None = st.radio(
+    chosen: IfStored | None = st.radio(
         "What should become of it?", list(ways), index=None, format_func=ways.__getitem__
     )
     return chosen
@@ -171,7 +171,7 @@ def underway() -> None:
 
     Imports started by another visitor, or by this one before a reload, are listed with a button each.
     """
-    job: Job | None = st.session_state.get(_JOB)
+    job: Launch | None = st.session_state.get(_JOB)
     if job is None or not job.folder.is_dir():
         for other in background.open_jobs(cache.store().path):
             state = background.look(other).state
@@ -194,7 +194,7 @@ def underway() -> None:
 @st.fragment(run_every=0.5)
 def _watch() -> None:
     """Draw progress, refreshed twice a second."""
-    job: Job = st.session_state[_JOB]
+    job: Launch = st.session_state[_JOB]
     status = background.look(job)
     if status.state is not State.RUNNING:
         st.rerun()
@@ -213,7 +213,7 @@ def _watch() -> None:
         st.rerun()
 
 
-def _finish(job: Job, status: Status) -> None:
+def _finish(job: Launch, status: JobStatus) -> None:
     """Show the outcome like any other import's."""
     st.session_state.pop(_JOB)
     background.see(job)
@@ -227,7 +227,7 @@ def _finish(job: Job, status: Status) -> None:
     )
 
 
-def _ended(job: Job, status: Status) -> None:
+def _ended(job: Launch, status: JobStatus) -> None:
     """Draw a refused or cancelled import; changed things can now be decided on."""
     changed = [str(change) for change in status.facts.get("changed", ())]
     st.markdown(f"**{plain(job.name)}**")
@@ -246,6 +246,6 @@ def _ended(job: Job, status: Status) -> None:
     st.button("Choose other files", on_click=_forget, args=(job,), key="import_other")
 
 
-def _forget(job: Job) -> None:
+def _forget(job: Launch) -> None:
     background.see(job)
     st.session_state.pop(_JOB, None)

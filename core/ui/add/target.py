@@ -12,7 +12,7 @@ from core.importers import FORMATS, GRADE_MAPPINGS, Options, mapping_text
 from core.importers.formats.table.rowed import OpenRowError
 from core.importers.read.number_format import SAID, OpenNumbersError, Reading
 from core.importers.read.ordering import OwnIds
-from core.pipeline.own.config import Match as By
+from core.pipeline.own.config import MatchBy as By
 from core.ui import cache
 from core.ui.add.files import leave_out
 from core.views.text import plain

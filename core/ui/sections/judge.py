@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.analysis.judging import what_next
 from core.analysis.workspace.view import View
 from core.errors import InputError
-from core.golden.book import Mode, Queue
+from core.golden.book import Queue, QueueMode
 from core.golden.by_hand import BETWEEN, SAMPLINGS, Sampling
 from core.ui import access, show
 from core.ui.pages import way
@@ -135,7 +135,7 @@ def start(view: View) -> None:
     answering = judging.answering(view.snapshot, view.scope)
     offered = [name for name, mode in _MODES.items() if answering or mode != "answers"]
     still_offered("judge_mode", offered)
-    mode: Mode = _MODES[
+    mode: QueueMode = _MODES[
         st.segmented_control(
             "What", offered, default=next(iter(_MODES)), required=True, key="judge_mode",
             label_visibility="collapsed",
@@ -172,7 +172,7 @@ def ask_answers(view: View, name: str, answering: dict[str, str], right: DeltaGe
 
 
 def ask_passages(
-    view: View, mode: Mode, name: str, names: list[str], right: DeltaGenerator
+    view: View, mode: QueueMode, name: str, names: list[str], right: DeltaGenerator
 ) -> Callable[[], str]:
     """Draw the fields of a queue of passages, and return the function that starts it."""
     offered = names if mode == "settle" else [*names, _NO_BASE]

@@ -12,7 +12,7 @@ from core.analysis.workspace.view import Place
 from core.bidi import strip_bidi_controls
 from core.errors import ClqError
 from core.exporters import FORMATS
-from core.store import Kind, Snapshot
+from core.store import LedgerKind, Snapshot
 from core.ui import access, cache, show
 from core.ui.shell import show_error
 from core.views.blocks import Table
@@ -31,14 +31,14 @@ def forbidden(snapshot: Snapshot) -> str:
     return access.forbidden()
 
 
-def ticked(table: Table, kind: Kind) -> list[str]:
+def ticked(table: Table, kind: LedgerKind) -> list[str]:
     """Draw a table and return the ids of the ticked rows."""
     event = show.table(table.rows, table.of, on_select="rerun", selection_mode="multi-row")
     ids = table.rows[f"{kind}_id"]
     return [ids[row] for row in event["selection"]["rows"] if row < table.rows.height]
 
 
-def held(*, snapshot: Snapshot, kind: Kind, table: Table) -> None:
+def held(*, snapshot: Snapshot, kind: LedgerKind, table: Table) -> None:
     """Draw a table of the existing things, and the two steps that delete some of them."""
     picked = ticked(table, kind)
     if reason := forbidden(snapshot):
@@ -56,12 +56,12 @@ def held(*, snapshot: Snapshot, kind: Kind, table: Table) -> None:
     confirm(snapshot, table.rows, kind)
 
 
-def ask(kind: Kind, ids: Sequence[str]) -> None:
+def ask(kind: LedgerKind, ids: Sequence[str]) -> None:
     """Remember the ids to delete until confirmed; empty = cancelled."""
     st.session_state[ASKED] = (kind, list(ids))
 
 
-def confirm(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind) -> None:
+def confirm(snapshot: Snapshot, rows: pl.DataFrame, kind: LedgerKind) -> None:
     """Draw the things to delete, what goes with them, and the button that deletes."""
     of, asked = st.session_state.get(ASKED, (kind, []))
     if of != kind or not asked:
@@ -83,7 +83,7 @@ def confirm(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind) -> None:
             st.button("Keep them", key="delete_not", on_click=ask, args=(kind, []))
 
 
-def act(change: Any, kind: Kind, ids: Sequence[str]) -> None:
+def act(change: Any, kind: LedgerKind, ids: Sequence[str]) -> None:
     """Delete or restore; ticks are forgotten, as they may refer to deleted rows."""
     st.session_state.pop(ASKED, None)
     if access.act(change, cache.store(), ids, kind):
@@ -116,7 +116,7 @@ def marked(collection_id: str, names: Sequence[str]) -> None:
     access.act(fields.mark, cache.store(), collection_id, names)
 
 
-def deleted(*, snapshot: Snapshot, kind: Kind, table: Table) -> None:
+def deleted(*, snapshot: Snapshot, kind: LedgerKind, table: Table) -> None:
     """Draw a table of deleted things, and how to restore them."""
     picked = ticked(table, kind)
     if forbidden(snapshot):

@@ -13,7 +13,7 @@ import polars as pl
 
 from core.analysis.paired import Scored, scored, tested, with_verdict
 from core.analysis.workspace.scope import Quality, Scope
-from core.axes import KEYS, Spec
+from core.axes import KEYS, AxisSpec
 from core.records import JsonMap, canonical_json
 from core.stats.significance import Setup
 from core.store import Snapshot
@@ -28,7 +28,7 @@ _OFF = ("none", "without", "default", "full", "all", "flat", "cosine")
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ChangedAxis:
     """One thing that can change: its name, the specification keys that it sets, its value in words.
 
     If `whole`, it is either present or absent: the mode must differ too.
@@ -36,7 +36,7 @@ class Axis:
 
     name: str
     keys: tuple[str, ...]
-    say: Callable[[Spec], str]
+    say: Callable[[AxisSpec], str]
     whole: bool = False
 
 
@@ -50,33 +50,33 @@ def _value(value: object) -> str:
     return str(value)
 
 
-def _plain(key: str, name: str = "", usual: str = "none") -> Axis:
-    return Axis(name or key.replace("_", " "), (key,), lambda spec: _value(spec.get(key, usual)))
+def _plain(key: str, name: str = "", usual: str = "none") -> ChangedAxis:
+    return ChangedAxis(name or key.replace("_", " "), (key,), lambda spec: _value(spec.get(key, usual)))
 
 
-def _index(spec: Spec) -> str:
+def _index(spec: AxisSpec) -> str:
     params = spec.get("index_params")
     return str(spec.get("index", "flat")) + (f" ({_value(params)})" if params else "")
 
 
-def _embedder(spec: Spec) -> str:
+def _embedder(spec: AxisSpec) -> str:
     width = f" {spec['dim']} d" if spec.get("dim") else ""
     return f"{spec.get('embedder', 'none')}{width}"
 
 
 AXES = (
     *(_plain(name, key.name, key.usual) for name, key in KEYS.items() if key.alone),
-    Axis("index", ("index", "index_params"), _index),
-    Axis("dimension", ("dim",), lambda spec: f"{spec['dim']} d" if spec.get("dim") else "full"),
-    Axis("candidate depth", ("candidates",), lambda spec: f"K = {spec.get('candidates', 'none')}"),
-    Axis("embedder", ("embedder", "dim"), _embedder),
-    Axis(
+    ChangedAxis("index", ("index", "index_params"), _index),
+    ChangedAxis("dimension", ("dim",), lambda spec: f"{spec['dim']} d" if spec.get("dim") else "full"),
+    ChangedAxis("candidate depth", ("candidates",), lambda spec: f"K = {spec.get('candidates', 'none')}"),
+    ChangedAxis("embedder", ("embedder", "dim"), _embedder),
+    ChangedAxis(
         "BM25 leg",
         ("mode", "sparse", "bm25", "fusion"),
         lambda spec: "without BM25" if spec.get("mode") == "dense" else "with BM25",
         whole=True,
     ),
-    Axis(
+    ChangedAxis(
         "dense leg",
         ("mode", "embedder", "dim", "index", "index_params", "metric", "fusion"),
         lambda spec: "without embedder" if spec.get("mode") == "sparse" else f"with {_embedder(spec)}",
@@ -113,7 +113,9 @@ def changes(runs: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=PAIRS, orient="row")
 
 
-def _pairs(axis: Axis, stacks: Iterable[_Stack], seen: set[frozenset[str]]) -> Iterable[tuple[str, ...]]:
+def _pairs(
+    axis: ChangedAxis, stacks: Iterable[_Stack], seen: set[frozenset[str]]
+) -> Iterable[tuple[str, ...]]:
     alike: dict[str, list[tuple[str, _Stack]]] = {}
     for stack in stacks:
         rest = {key: value for key, value in stack[2].items() if key not in axis.keys}

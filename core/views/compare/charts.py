@@ -15,10 +15,10 @@ from core.arrays import Ints
 from core.views import text, theme
 from core.views.compare.words import gap, p_value
 
-Looks = Mapping[str, tuple[str, str]]
+_Looks = Mapping[str, tuple[str, str]]
 
 LABELLED = 12  # Maximum rows of a forest whose marks are labelled; above that, hovering identifies them
-LOOKS: Looks = {
+LOOKS: _Looks = {
     WINS: (theme.OKABE_ITO[0], "triangle-up"),
     LOSSES: (theme.OKABE_ITO[5], "triangle-down"),
     TIES: (theme.NEUTRAL, "circle"),
@@ -32,14 +32,14 @@ _STILL = {"selected": {"marker": {"opacity": 0.9}}, "unselected": {"marker": {"o
 """A click opens something; the other marks stay as they are."""
 
 
-def looks_of(colours: Mapping[str, str]) -> Looks:
+def looks_of(colours: Mapping[str, str]) -> _Looks:
     """Return `LOOKS` of a pair: the second stack's wins have its colour, its losses that of the first."""
     first, second = colours.values()
     return {**LOOKS, WINS: (second, LOOKS[WINS][1]), LOSSES: (first, LOOKS[LOSSES][1])}
 
 
 def forest(
-    rows: pl.DataFrame, labels: Sequence[str], title: str, *, looks: Looks = LOOKS, short: bool = False
+    rows: pl.DataFrame, labels: Sequence[str], title: str, *, looks: _Looks = LOOKS, short: bool = False
 ) -> go.Figure:
     """Draw differences with their intervals, one per line.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
@@ -21,8 +20,9 @@ from core.analysis.workspace.view import View
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, cost_axis
 from core.errors import InputError
 from core.number_format import ASSUMED_DIGITS
-from core.stats.intervals import Method
+from core.stats.intervals import IntervalMethod
 from core.stats.significance import CORRECTIONS, TESTS, TOLERANCE, Correction, Setup
+from core.tables import Row
 from core.views import columns as cols
 from core.views import theme
 from core.views.ask import Ask, named
@@ -47,7 +47,6 @@ from core.views.legend import colours_of
 from core.views.text import cost_unit, count
 from core.views.words.choice import costed
 
-Row = Mapping[str, Any]
 LETTERS = "ABCDE"
 _BY_ITSELF = "{} end of the 95 % interval, of this comparison by itself."
 NUMBERS = (
@@ -150,7 +149,7 @@ def pair(view: View, first: str, second: str) -> dict[str, str]:
 def ask_setup(view: View, ask: Ask) -> tuple[Setup, data.Against]:
     """Ask how to compare."""
     choices: tuple[data.Against, ...] = ("the first", "every pair")
-    methods: tuple[Method, ...] = ("Student", "percentile", "BCa")
+    methods: tuple[IntervalMethod, ...] = ("Student", "percentile", "BCa")
     corrections: tuple[Correction, ...] = tuple(CORRECTIONS)
     with ask.aside("How to compare"):
         against = ask.one("Compare", choices, "each", about=HOW["each"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
@@ -17,11 +16,11 @@ from core.analysis.workspace.scope import Quality
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.stats.intervals import CLUSTERS
 from core.stats.significance import TESTS, Setup
+from core.tables import Row
 from core.views import text
 from core.views.charts.queries import BARS
 from core.views.theme import as_today
 
-Row = Mapping[str, Any]
 _WORDS = {LATENCY.key: ("faster", "slower", "as fast"), COST.key: ("cheaper", "dearer", "same cost")}
 
 BRING = "Bring rankings with their judgements, or run stacks here, to compare them query by query."

@@ -21,7 +21,7 @@ from core.views.confidence import weights, worth
 from core.views.confidence.hold import shares, turn_rows
 from core.views.confidence.noisy import choice_under_noise
 from core.views.confidence.weights import WeightGrid
-from core.views.confidence.worth import Plan
+from core.views.confidence.worth import JudgingPlan
 
 JUDGEMENTS = 30.0  # Judgements per query if the golden set doesn't tell
 
@@ -75,7 +75,7 @@ def judgements_per_query(view: View) -> float:
 @cached("Looking ahead…", entries=64)
 def look_ahead(
     view: View, constraints: Constraints, rule: Rule, rows: tuple[int, ...], more: tuple[int, ...]
-) -> Plan:
+) -> JudgingPlan:
     """Predict what more queries and timings would do to the choice between some rows of the stack table."""
     known = sample(view)
     assert known is not None  # called only if there are results per query  # noqa: S101

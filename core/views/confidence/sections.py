@@ -17,7 +17,7 @@ from core.analysis.workspace.noise import Noise, noise_words, noisy_rows, refusa
 from core.analysis.workspace.sure import drawn, draws, sample
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
-from core.decide.planner import Bill, bill
+from core.decide.planner import StudyBill, bill
 from core.decide.rules import Decision, Rule
 from core.views import columns as cols
 from core.views import text
@@ -350,7 +350,7 @@ def _untested(view: View) -> Blocks:
 class Money:
     """Price of one more query, and how many queries the money buys."""
 
-    price: Bill  # for one more query
+    price: StudyBill  # for one more query
     affordable: int | None  # queries that the money buys; None = any number, since a query costs nothing
     assumed_usd: float | None  # the price of a judgement if nobody sets one
 

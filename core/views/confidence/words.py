@@ -15,19 +15,19 @@ from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
 from core.decide.axes import LIMITS, QUALITY
-from core.decide.planner import WORLDS, Bill
+from core.decide.planner import WORLDS, StudyBill
 from core.decide.rules import Decision
 from core.stats.intervals import SEED
 from core.views import text
+from core.views.blocks import Card
 from core.views.confidence.charts import SHOWN
 from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.weights import WeightGrid, letters
-from core.views.confidence.worth import REPEATS, Plan
+from core.views.confidence.worth import REPEATS, JudgingPlan
 from core.views.words.advice import again, asking_pays, first_step, found_again
 from core.views.words.choice import limits, meaning
 from core.views.words.facts import if_judged
 
-Card = tuple[str, str, str]  # A number of the answer: label, value and its basis
 BEST_TOGETHER = "Stacks with equal results are best together: these shares add up to over 100 %."
 SLACK = 0.005  # Rounding of shares that are added up
 CALM = 0.05  # A probability below this is called small
@@ -359,7 +359,7 @@ def rival_words(rivals: pl.DataFrame) -> str:
     return f"With endless queries {name} would win in {text.percent(share)} of simulations{others}."
 
 
-def price_words(price: Bill, leading_ones: int) -> str:
+def price_words(price: StudyBill, leading_ones: int) -> str:
     """Say how much a further query costs."""
     running = "of unknown cost" if price.running is None else f"{text.usd(price.running)}"
     words = f"One query: {text.usd(price.judging)} for judging, {running} for running "
@@ -369,7 +369,7 @@ def price_words(price: Bill, leading_ones: int) -> str:
     return f"{words}."
 
 
-def timing_words(plan: Plan, price: Bill) -> str:
+def timing_words(plan: JudgingPlan, price: StudyBill) -> str:
     """Describe the effect of timing the same queries again."""
     if plan.timed is None:
         return "No stack has a latency per query, so what repeats would do is unknown."

@@ -15,7 +15,7 @@ from core.decide.axes import COST, LATENCY, Axis, floats, quality_axis
 from core.decide.joint import JointSample
 from core.decide.neighbours import neighbours
 from core.decide.pareto import frontier_rows
-from core.decide.planner import Bill, Outlook, outlook, stakes
+from core.decide.planner import Outlook, StudyBill, outlook, stakes
 from core.decide.rules import Constraints, Decision, Rule
 from core.extras import SEARCH_REQUIREMENTS, obstacle
 from core.pipeline.search.unmeasured import unmeasured
@@ -50,7 +50,7 @@ LEAST = 5  # A tag with fewer queries has no spread
 
 
 @dataclass(frozen=True)
-class Plan:
+class JudgingPlan:
     """Effects of more evaluation."""
 
     rows: tuple[int, ...]  # rows of the stack table that were considered
@@ -78,7 +78,7 @@ def plan(
     sample: JointSample,
     limits: tuple[Constraints, Rule],
     more: Sequence[int],
-) -> Plan:
+) -> JudgingPlan:
     """Look ahead for the leading stacks."""
     kept = list(rows)
     part = sample.take(kept)
@@ -89,7 +89,7 @@ def plan(
     if part.latency_varies.any():
         again = [queries * repeat for repeat in REPEATS]
         timed = outlook(part, held, limits, again, kind="timings", seed=SEED)
-    return Plan(tuple(kept), outlook(part, held, limits, more, seed=SEED), timed, queries)
+    return JudgingPlan(tuple(kept), outlook(part, held, limits, more, seed=SEED), timed, queries)
 
 
 def amounts(*also: int | None) -> tuple[int, ...]:
@@ -97,7 +97,7 @@ def amounts(*also: int | None) -> tuple[int, ...]:
     return tuple(sorted({*USUAL, *(more for more in also if more and more <= 10 * USUAL[-1])}))
 
 
-def plan_rows(plan: Plan, price: Bill) -> pl.DataFrame:
+def plan_rows(plan: JudgingPlan, price: StudyBill) -> pl.DataFrame:
     """Return one row per number of further queries, starting at 0.
 
     Returns:
@@ -116,7 +116,7 @@ def plan_rows(plan: Plan, price: Bill) -> pl.DataFrame:
     )
 
 
-def rival_rows(table: pl.DataFrame, plan: Plan, decision: Decision) -> pl.DataFrame:
+def rival_rows(table: pl.DataFrame, plan: JudgingPlan, decision: Decision) -> pl.DataFrame:
     """Return the stacks that unlimited evaluation would choose, the most likely first.
 
     Returns:

@@ -11,7 +11,7 @@ import polars as pl
 from core.analysis.cache import cached
 from core.analysis.stack_cost import (
     NONE,
-    Start,
+    CostStart,
     basis_by_stage,
     filled,
     models,
@@ -89,7 +89,7 @@ class Priced:
 
     inputs: CostInputs
     book: PriceBook
-    start: Start | None = None  # the stack that fills inputs nobody typed
+    start: CostStart | None = None  # the stack that fills inputs nobody typed
     recorded: pl.DataFrame | None = None  # its recorded usage, priced item by item
     unit: CostUnit | None = None  # the page's cost unit; None = one that suits this cost
     partly: str = ""  # the stack's own cost if a part of it isn't on record: a lower bound
@@ -113,7 +113,7 @@ class Priced:
 
 
 @cached(entries=64)
-def started(view: View, run_id: str) -> Start:
+def started(view: View, run_id: str) -> CostStart:
     """Return the calculator's inputs from a stack."""
     return start_from(view.snapshot, view.table.row(by_predicate=pl.col("run_id") == run_id, named=True))
 
@@ -142,7 +142,7 @@ class CalculatorForm:
         values: The given values, by name.
     """
 
-    def __init__(self, ask: Ask, start: Start | None, books: Iterable[PriceBook]) -> None:
+    def __init__(self, ask: Ask, start: CostStart | None, books: Iterable[PriceBook]) -> None:
         self._ask, self._usual = ask, filled(start, {}, FIRST)
         self._offered = {**models(books), "index": (*INDEX_KINDS, NO_INDEX)}
         self.values: dict[str, Any] = {}

@@ -16,7 +16,7 @@ from core.prices.calculator import CostBreakdown, CostInputs, Swing
 from core.views import text
 
 if TYPE_CHECKING:
-    from core.analysis.stack_cost import Start
+    from core.analysis.stack_cost import CostStart
     from core.views.cost.bill import CostView
 
 STAGES: Mapping[str, str] = {
@@ -192,7 +192,7 @@ def recorded_answer(rows: pl.DataFrame, name: str, said: CostUnit) -> str:
     return f"{name}: {total} ({how})."
 
 
-def provenance(start: Start | None, asked: Mapping[str, float | str]) -> str:
+def provenance(start: CostStart | None, asked: Mapping[str, float | str]) -> str:
     """Say which inputs come from a stack, how each is known, and which are usual or typed."""
     if start is None:
         return "All amounts are defaults or your own values."

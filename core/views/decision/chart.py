@@ -39,7 +39,7 @@ from core.views.decision.marks import (
     MARKS,
     PLACED_AXIS,
     UNKNOWN_AXIS,
-    Grid,
+    MarkGrid,
     density,
     grid,
     marks,
@@ -69,7 +69,7 @@ class ParetoView:
     rows: pl.DataFrame  # the stack table from `marked`, the frontier and the best first
     undrawn: pl.DataFrame  # stacks that have no quality and are therefore not on the chart
     drawn: pl.DataFrame  # the others, in table order, with the columns that the chart reads
-    grid: Grid | None  # the cells of `drawn` if the chart shows density, otherwise None
+    grid: MarkGrid | None  # the cells of `drawn` if the chart shows density, otherwise None
     across: Axis  # the x axis
     axes: tuple[Axis, ...]  # all axes; the quality axis in its direction
     required: tuple[Axis, ...]  # the axes whose number must be known, whatever the limits

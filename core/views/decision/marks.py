@@ -217,7 +217,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Grid:
+class MarkGrid:
     """A density of many stacks."""
 
     # The grid of known latencies and the strip of unknown ones, if there are any
@@ -230,7 +230,7 @@ class Grid:
         return max(1, int(np.bincount(self.cell[self.cell >= 0], minlength=1).max()))
 
 
-def grid(drawn: pl.DataFrame, *, log: bool) -> Grid:
+def grid(drawn: pl.DataFrame, *, log: bool) -> MarkGrid:
     """Divide the plot of the stacks into grids."""
     x, quality = drawn["x"].to_numpy(), drawn["quality"].to_numpy()
     cell = np.full(drawn.height, -1, dtype=np.int32)
@@ -245,7 +245,7 @@ def grid(drawn: pl.DataFrame, *, log: bool) -> Grid:
         row = np.searchsorted(panel.y, quality[there], side="right").clip(1, panel.shape[0]) - 1
         cell[there] = start + row * panel.shape[1] + column
         panels.append(panel)
-    return Grid(tuple(panels), cell)
+    return MarkGrid(tuple(panels), cell)
 
 
 def _edges(values: Floats, count: int, *, log: bool = False) -> Floats:
@@ -256,7 +256,7 @@ def _edges(values: Floats, count: int, *, log: bool = False) -> Floats:
     return np.asarray(10.0**edges if log else edges, dtype=np.float64)
 
 
-def density(drawn: pl.DataFrame, over: Grid, quality: Axis = QUALITY) -> list[theme.Spec]:
+def density(drawn: pl.DataFrame, over: MarkGrid, quality: Axis = QUALITY) -> list[theme.Spec]:
     """Draw the number of stacks in each cell."""
     feasible, row = drawn["feasible"].to_numpy(), drawn["row"].to_numpy()
     cells = sum(panel.cells for panel in over.panels)

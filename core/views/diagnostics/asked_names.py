@@ -34,7 +34,7 @@ MEASURE = "N-Recall4+"  # The measure that the paper compares with D_name (§4.5
 _OF = ("embedder", "dim")
 _GOOD = 4
 _PAIRS = 4  # With fewer pairs of changes no correlation is reported
-Measured = tuple[str, int]  # An embedder with its dimension
+_Measured = tuple[str, int]  # An embedder with its dimension
 MARGINED = schema("embedder dim:int32 language condition measure value:float low:float high:float n:int32")
 """Columns of `margins`: condition is named as in runs ("names 1"), "" = the questions as they are."""
 FORMS = ("1", "2", "3", "mask", "gibberish", "label", "accents", "initials", "inverted", "case", "nfd")
@@ -125,10 +125,10 @@ def _asked(
     return tuple(texts.select("text", "passage").iter_rows())
 
 
-def embedders(snapshot: Snapshot, renamed: Renamed) -> dict[Measured, dict[str, JsonMap]]:
+def embedders(snapshot: Snapshot, renamed: Renamed) -> dict[_Measured, dict[str, JsonMap]]:
     """Return the embedders of the stacks, each with its query-text settings."""
     specs = dict(snapshot.runs().select("run_id", "spec").iter_rows())
-    embedders_of: dict[Measured, dict[str, JsonMap]] = {}
+    embedders_of: dict[_Measured, dict[str, JsonMap]] = {}
     for run_id, perturb in renamed.gathered.rows.select("run_id", "perturb").iter_rows():
         spec = json.loads(specs[run_id])
         if perturb and spec.get("embedder") and spec.get("dim"):
@@ -138,7 +138,7 @@ def embedders(snapshot: Snapshot, renamed: Renamed) -> dict[Measured, dict[str, 
 
 def margins(
     asked: Sequence[NamedQuestion],
-    wanted: Mapping[Measured, Mapping[str, JsonMap]],
+    wanted: Mapping[_Measured, Mapping[str, JsonMap]],
     make: Callable[[str, int], Embedder],
 ) -> pl.DataFrame:
     """Measure D_name of embedders on the questions: `MARGINED`, empty if no question allows it."""

@@ -15,7 +15,7 @@ from core.diagnostics.names.margins import (
     MARGINS,
     MASK,
     RATIO,
-    Check,
+    ModelCheck,
     checks,
     summary,
 )
@@ -74,7 +74,7 @@ def published() -> pl.DataFrame:
     )
 
 
-def figures(snapshot: Snapshot) -> tuple[pl.DataFrame, list[Check]]:
+def figures(snapshot: Snapshot) -> tuple[pl.DataFrame, list[ModelCheck]]:
     """Return the averages of all name diagnoses in the store, and their checks.
 
     Measurements on custom names add these to the language: "en · parts.csv".
@@ -220,14 +220,14 @@ def _range(paper: pl.DataFrame, condition: str, measure: str) -> str:
     return f"paper {' to '.join(dict.fromkeys((parts[0], parts[-1])))}" if parts else ""
 
 
-def checks_line(checks: Sequence[Check]) -> str:
+def checks_line(checks: Sequence[ModelCheck]) -> str:
     """Say how many of the built-in checks passed."""
     passed, failed = (sum(check.passed is answer for check in checks) for answer in (True, False))
     said = f"{failed} of {passed + failed} failed" if failed else f"{passed} of {passed} passed"
     return f"Built-in checks: {said}"
 
 
-def checked(checks: Sequence[Check]) -> pl.DataFrame:
+def checked(checks: Sequence[ModelCheck]) -> pl.DataFrame:
     """Return the checks as a table, each with its mark in words."""
     words = {True: "✓ passed", False: "✗ failed", None: "– nothing to check"}
     must = {

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.perturbed import TYPED, Row, hardest
+from core.analysis.perturbed import TYPED, hardest
 from core.analysis.workspace.scope import Quality
 from core.diagnostics.noise import CLEAN, NONE, orders
+from core.tables import Row
 from core.views import text, theme
 from core.views.words.users import in_words
 

@@ -11,7 +11,7 @@ from core.analysis.perturbed import Gathered, drops, noise_effects, per_query, r
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.telling import dated, perturbed
 from core.analysis.workspace.view import View
-from core.diagnostics.names.margins import Check
+from core.diagnostics.names.margins import ModelCheck
 from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
@@ -136,7 +136,7 @@ def by_names(view: View, ask: Ask) -> Blocks:
     yield from in_questions(view)
 
 
-def measured(rows: pl.DataFrame, checks: Sequence[Check], ask: Ask) -> Blocks:
+def measured(rows: pl.DataFrame, checks: Sequence[ModelCheck], ask: Ask) -> Blocks:
     """Yield the measurements on bundles of names, beside the paper's published ones."""
     spoken = {plain(page.spoken(name)): name for name in rows["language"].unique().sort()}
     language = spoken[ask.one("Language", spoken, "spoken")]  # a link holds what the widget shows

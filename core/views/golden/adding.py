@@ -10,7 +10,7 @@ import polars as pl
 from core.analysis.export import records
 from core.analysis.workspace.clusters import one_known
 from core.errors import InputError, UnknownNameError
-from core.golden.adding import Counts, Grades, ancestry, described, name_for, over, refuse_other
+from core.golden.adding import AddedCounts, AddedGrades, ancestry, described, name_for, over, refuse_other
 from core.golden.book import PAIR, Queue
 from core.pipeline.anchors import anchor, judged
 from core.pipeline.chunk import Chunked
@@ -40,7 +40,7 @@ def usual(snapshot: Snapshot, queue: Queue) -> bool:
     return bool(base) and (queue.sampling in _FILLS_IN or one_known(snapshot, known))
 
 
-def read(snapshot: Snapshot, golden_set_id: str) -> Grades:
+def read(snapshot: Snapshot, golden_set_id: str) -> AddedGrades:
     """Read a golden set's grades; those of chunks count as grades of their documents.
 
     Raises:
@@ -65,18 +65,18 @@ def read(snapshot: Snapshot, golden_set_id: str) -> Grades:
         judgements = judgements.clear()
     if spans.is_empty() and judgements.is_empty():
         raise InputError(f"The golden set {golden_set_id} has no grades.", do="Name another one.")
-    return Grades(golden, judgements, spans)
+    return AddedGrades(golden, judgements, spans)
 
 
-def grades_in(batch: Batch) -> Grades:
+def grades_in(batch: Batch) -> AddedGrades:
     """Return the grades of a golden set about to be written."""
     golden = batch.golden_sets[0]
     rows = {table: batch.frames.get(table, frame(table, [])).lazy() for table in ("judgements", "spans")}
     own = {table: some.filter(golden_set_id=golden.golden_set_id).collect() for table, some in rows.items()}
-    return Grades(golden, own["judgements"], own["spans"])
+    return AddedGrades(golden, own["judgements"], own["spans"])
 
 
-def grown(snapshot: Snapshot, to: str, hand: Grades) -> Batch:
+def grown(snapshot: Snapshot, to: str, hand: AddedGrades) -> Batch:
     """Build a golden set from a stored one and manual grades, with its parts for every chunking.
 
     Args:
@@ -103,13 +103,15 @@ def grown(snapshot: Snapshot, to: str, hand: Grades) -> Batch:
     return _put_together(snapshot, name, collection, all_grades)
 
 
-def _put_together(snapshot: Snapshot, name: str, collection_id: str, all_grades: Sequence[Grades]) -> Batch:
+def _put_together(
+    snapshot: Snapshot, name: str, collection_id: str, all_grades: Sequence[AddedGrades]
+) -> Batch:
     chunkings = list(chunks_of(snapshot, collection_id))
     anchored = any(grades.spans.height for grades in all_grades)
     documents = _documents(snapshot, collection_id, all_grades if anchored or chunkings else ())
     own = [_itself(grades, documents) for grades in all_grades]
     rows, *added = own
-    counts = Counts()
+    counts = AddedCounts()
     if anchored and rows.spans.is_empty():
         rows = replace(rows, spans=_placed(rows.judgements, documents))
     for hand in added:
@@ -133,7 +135,7 @@ def _put_together(snapshot: Snapshot, name: str, collection_id: str, all_grades:
     )
 
 
-def _documents(snapshot: Snapshot, collection_id: str, all_grades: Sequence[Grades]) -> Chunked:
+def _documents(snapshot: Snapshot, collection_id: str, all_grades: Sequence[AddedGrades]) -> Chunked:
     """Return the graded documents that are passages of the collection."""
     named = [grades.judgements["passage_id"] for grades in all_grades]
     named += [grades.spans["source"] for grades in all_grades]
@@ -145,7 +147,7 @@ def _named(rows: pl.DataFrame, golden_set_id: str) -> pl.DataFrame:
     return rows.with_columns(golden_set_id=pl.lit(golden_set_id))
 
 
-def _itself(known: Grades, documents: Chunked) -> Grades:
+def _itself(known: AddedGrades, documents: Chunked) -> AddedGrades:
     """Return a golden set without the grades that documents have only from its spans."""
     if known.spans.is_empty() or known.judgements.is_empty():
         return known

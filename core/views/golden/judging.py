@@ -17,7 +17,7 @@ from core.analysis.workspace.view import View
 from core.answers import BY_PEOPLE, KEY
 from core.errors import InputError
 from core.golden.adding import name_for
-from core.golden.book import FILE, PAIR, Book, Item, Mode, Queue
+from core.golden.book import FILE, PAIR, Book, Item, Queue, QueueMode
 from core.golden.by_hand import (
     CORRECTNESS,
     OF_FIVE,
@@ -62,7 +62,7 @@ BY_HAND = (
     "Judge passages yourself, blind to stacks, ranks and other grades.",
     "Each judge's grades become a golden set of their own; grades of answers become scores.",
 )
-HEADS: Mapping[Mode, str] = {
+HEADS: Mapping[QueueMode, str] = {
     "grade": "How well does the passage answer the question?",
     "order": "Which of the five passages answers best, which next?",
     "settle": "Two judges disagree: which grade is right?",
@@ -98,7 +98,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class QueueProgress:
     """Progress of a queue."""
 
     done: int  # cards judged or skipped
@@ -255,7 +255,7 @@ def begin(
     sampling: Sampling,
     n: int,
     k: int,
-    mode: Mode = "grade",
+    mode: QueueMode = "grade",
     worth: pl.DataFrame | None = None,
 ) -> Queue:
     """Draw a queue for a judge and record it; one by value comes from `worth`, the most valuable first.
@@ -368,13 +368,13 @@ def _named(book: Book, snapshot: Snapshot, collection: str, judge: str) -> str:
     return judge
 
 
-def progress(items: Sequence[Item], mode: Mode) -> Progress:
+def progress(items: Sequence[Item], mode: QueueMode) -> QueueProgress:
     """Return the progress of a queue; in ordering mode five passages are one card."""
     size = OF_FIVE if mode == "order" else 1
     spent = [item.seconds * size for item in items if item.seconds is not None]
     done = sum(item.at is not None for item in items)
     skipped = sum(item.skipped for item in items)
-    return Progress(done // size, skipped // size, len(items) // size, median(spent) if spent else None)
+    return QueueProgress(done // size, skipped // size, len(items) // size, median(spent) if spent else None)
 
 
 def written_by(snapshot: Snapshot, queue: Queue, onto: str = "") -> str:
@@ -473,7 +473,7 @@ def another(queue: Queue, name: str) -> str:
     return f"This queue is {queue.judge}'s, and you judged as {name}: grades of two people never mix."
 
 
-def far(progress: Progress) -> str:
+def far(progress: QueueProgress) -> str:
     """State the progress of a queue, and how long the rest will take."""
     said = f"{min(progress.done + 1, progress.total)} of {progress.total}"
     if progress.left_s is None or progress.each_s is None:
@@ -487,14 +487,14 @@ def _pace(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
 
 
-def judged_by_hand(progress: Progress) -> str:
+def judged_by_hand(progress: QueueProgress) -> str:
     """State the result of a finished queue."""
     pace = "" if progress.each_s is None else f", {_pace(progress.each_s)} each (median)"
     skipped = f", {progress.skipped} skipped" if progress.skipped else ""
     return f"All {progress.total} done{skipped}{pace}."
 
 
-def rubric(mode: Mode) -> list[tuple[int, str, str]]:
+def rubric(mode: QueueMode) -> list[tuple[int, str, str]]:
     """Return every grade from 1, its name and its meaning."""
     if mode == "answers":
         parts = ((grade, meaning.partition(": ")) for grade, meaning in sorted(CORRECTNESS.items()))

@@ -25,7 +25,7 @@ from core.analysis.workspace.telling import graded_by_hand
 from core.analysis.workspace.view import View
 from core.arrays import Floats, Mask
 from core.golden.by_hand import QUESTIONS, SAMPLINGS
-from core.stats.corrected import FEW, Corrected, Scored, correct
+from core.stats.corrected import FEW, Corrected, ScoredLabels, correct
 from core.stats.intervals import CLUSTERS, Labels
 from core.stats.significance import holm
 from core.views import columns as cols
@@ -88,7 +88,7 @@ class SetRight:
 
     run_ids: tuple[str, ...]
     query_ids: tuple[str, ...]
-    scored: tuple[Scored, ...]  # per stack
+    scored: tuple[ScoredLabels, ...]  # per stack
     passages: int  # graded by people for these questions
     whole: float  # share of the judged passages of the graded questions that people graded
 
@@ -120,7 +120,7 @@ def set_right(view: View, reference: str) -> SetRight | None:
     people = np.where(whole & some, people, np.nan)
     labels = groups(view.snapshot, view.scope).labels(graded.query_ids)
     said = at_cutoff(graded, measure)
-    scored = tuple(Scored(own, by_judge, labels) for own, by_judge in zip(people, said, strict=True))
+    scored = tuple(ScoredLabels(own, by_judge, labels) for own, by_judge in zip(people, said, strict=True))
     of_some = some[judged.query]
     share = float((judged.known > 0)[of_some].mean()) if of_some.any() else 0.0
     return SetRight(graded.run_ids, graded.query_ids, scored, int((judged.known > 0).sum()), share)

@@ -12,8 +12,8 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.golden.refine.base import Pair, Point, Refinement
-from core.golden.refine.methods import Graph
+from core.golden.refine.base import RankedPair, Refinement, RefinePoint
+from core.golden.refine.methods import PreferenceGraph
 from core.tables import schema
 from core.views import theme
 from core.views.text import escape, shorten
@@ -33,7 +33,7 @@ def curves(refined: Mapping[str, Refinement]) -> pl.DataFrame:
         (pairs locked, or with `map` the certainty of the Top-20, 0..1).
     """
     rows = [(query, *point) for query, state in refined.items() for point in state.curve]
-    names = ("query_id", *Point._fields)
+    names = ("query_id", *RefinePoint._fields)
     return pl.DataFrame(rows, schema=dict(zip(names, _TYPES, strict=True)), orient="row")
 
 
@@ -61,9 +61,9 @@ def convergence(refined: Mapping[str, Refinement]) -> go.Figure:
     return panels.figure.update_yaxes(rangemode="tozero")
 
 
-def needed(locks: Sequence[Pair], items: int) -> list[Pair]:
+def needed(locks: Sequence[RankedPair], items: int) -> list[RankedPair]:
     """Return the locks that no path of others implies, and that imply all the others."""
-    graph = Graph(items)
+    graph = PreferenceGraph(items)
     for pair in locks:
         graph.lock(pair)
     return [(better, worse) for better, worse in locks if not graph.below[better] & graph.above[worse]]
@@ -94,7 +94,7 @@ def lock_graph(refined: Refinement) -> go.Figure:
 
 
 def _arcs(
-    pairs: Sequence[Pair], place: Mapping[int, int], side: int, *, name: str, **line: object
+    pairs: Sequence[RankedPair], place: Mapping[int, int], side: int, *, name: str, **line: object
 ) -> go.Scatter:
     """Return one line of arcs; the more ranks an arc spans, the further out it is."""
     widest = max(len(place) - 1, 1)

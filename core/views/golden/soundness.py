@@ -163,7 +163,7 @@ def _places(names: pl.Series, known: tuple[str, ...]) -> np.ndarray[tuple[int], 
 
 
 @dataclass(frozen=True)
-class Compared:
+class JudgesCompared:
     """Agreement of a judge's orders with the golden set's."""
 
     rows: pl.DataFrame  # query_id, passages (the judge's order, best first), tau (null if not defined)
@@ -173,7 +173,7 @@ class Compared:
     high: float | None
 
 
-def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> Compared:
+def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> JudgesCompared:
     """Compare a queue's batches with the refined order of its golden set, otherwise with its grades."""
     orders = snapshot.orders(queue.base) if queue.base else pl.DataFrame()
     if orders.is_empty():
@@ -203,16 +203,16 @@ def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> Compared
     rows = batches.select("query_id", "passages", tau=pl.Series(taus, dtype=pl.Float64).fill_nan(None))
     of_query = rows.drop_nulls("tau").group_by("query_id", maintain_order=True).agg(pl.col("tau").mean())
     if of_query.is_empty():
-        return Compared(rows, against, None, None, None)
+        return JudgesCompared(rows, against, None, None, None)
     grouped = groupings(snapshot, queue.collection_id, queue.base or None)
     labels = next(iter(grouped.values()), EACH).labels(of_query["query_id"].to_list())
     values = of_query["tau"].to_numpy()
     (low,), (high,) = mean_interval(values, "differences", clusters=labels)
     ends = (None, None) if np.isnan(low) else (float(low), float(high))
-    return Compared(rows, against, float(values.mean()), *ends)
+    return JudgesCompared(rows, against, float(values.mean()), *ends)
 
 
-def sentence(compared: Compared) -> str:
+def sentence(compared: JudgesCompared) -> str:
     """State the agreement of a judge's orders with the golden set's."""
     n = text.count(compared.rows["tau"].count(), "batch", "batches")
     if compared.tau is None:

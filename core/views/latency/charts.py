@@ -16,7 +16,7 @@ from core.views.latency.data import shown_stages
 from core.views.legend import labels_of
 from core.views.theme import logarithmic
 
-Shape = Literal["ECDF", "box"]
+LatencyShape = Literal["ECDF", "box"]
 _PATTERNS = ("", "/", "\\", ".", "x", "-", "|", "+")
 _TICKS = 6  # Maximum ticks of a logarithmic axis
 _POINTS = 400  # Maximum points of a step line: longer samples are reduced to quantiles
@@ -38,7 +38,7 @@ def stage_bars(stages: pl.DataFrame, names: Sequence[str], today: str | None = N
 def distributions(
     samples: pl.DataFrame,
     colours: Mapping[str, str],
-    shape: Shape,
+    shape: LatencyShape,
     jitter_ms: float,
     today: str | None = None,
 ) -> go.Figure:
@@ -86,7 +86,7 @@ def _band(panels: theme.Panels, rows: pl.DataFrame, name: str, jitter_ms: float)
                                 **panels.at(0))  # fmt: skip
 
 
-def _trace(ms: np.ndarray, label: str, colour: str, shape: Shape) -> go.BaseTraceType:
+def _trace(ms: np.ndarray, label: str, colour: str, shape: LatencyShape) -> go.BaseTraceType:
     if shape == "box":
         return go.Box(x=ms, name=label, boxpoints="outliers", marker={"color": colour, "size": 3})
     share = np.arange(1, len(ms) + 1) / len(ms)

@@ -126,7 +126,7 @@ def where_the_time_goes(view: View, ask: Ask) -> Blocks:
     if samples.is_empty():
         yield Text(NO_SAMPLES, "caption")
     else:
-        shape: charts.Shape = ask.one("Drawn as", ("ECDF", "box"), "shape", about=SHAPES)
+        shape: charts.LatencyShape = ask.one("Drawn as", ("ECDF", "box"), "shape", about=SHAPES)
         looks = (colours_of(view, names), shape, view.decision.jitter_ms, view.running_name)
         drawn = charts.distributions(samples, *looks)
         yield Chart(drawn, "stages", "Latency of every stage of the stacks shown", REPEATS)

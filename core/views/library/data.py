@@ -14,14 +14,14 @@ from typing import Literal
 import polars as pl
 
 from core.analysis.export import batch_of
-from core.exporters import FORMATS, Written, write
+from core.exporters import FORMATS, WrittenExport, write
 from core.paths import PUBLISHED
 from core.records import BASES, Origin
-from core.store import Kind, Snapshot, Store
+from core.store import LedgerKind, Snapshot, Store
 from core.views import text
 
 _NOTE = 400
-NAMES: dict[Kind, str] = {"run": "run", "golden_set": "golden set", "collection": "collection"}
+NAMES: dict[LedgerKind, str] = {"run": "run", "golden_set": "golden set", "collection": "collection"}
 """Kinds of things that can be deleted, in the words of a reader."""
 ALL = "all collections"
 SOURCES = {"CLQ": "CLQ paper", "RAGGED": "RAGGED", "thesis": "thesis on RAG methods"}
@@ -79,7 +79,7 @@ def gone(snapshot: Snapshot) -> dict[str, list[str]]:
     }
 
 
-def goes_along(snapshot: Snapshot, kind: Kind, ids: Sequence[str], *, removed: bool = False) -> str:
+def goes_along(snapshot: Snapshot, kind: LedgerKind, ids: Sequence[str], *, removed: bool = False) -> str:
     """Say what disappears with the things deleted, or comes back with those restored.
 
     Returns:
@@ -99,7 +99,7 @@ def goes_along(snapshot: Snapshot, kind: Kind, ids: Sequence[str], *, removed: b
     return ", ".join(text.count(number, words[column]) for column, number in counts.items() if number)
 
 
-def delete(store: Store, ids: Sequence[str], kind: Kind = "run") -> str:
+def delete(store: Store, ids: Sequence[str], kind: LedgerKind = "run") -> str:
     """Hide runs, golden sets or collections, in one transaction.
 
     Returns:
@@ -114,12 +114,12 @@ def delete(store: Store, ids: Sequence[str], kind: Kind = "run") -> str:
     return f"{said} Links to earlier revisions keep showing them; restore brings them back."
 
 
-def restore(store: Store, ids: Sequence[str], kind: Kind = "run") -> str:
+def restore(store: Store, ids: Sequence[str], kind: LedgerKind = "run") -> str:
     """Bring back deleted things, in one transaction; returns and raises like `delete`."""
     return _change(store, "restore", ids, kind)
 
 
-def _change(store: Store, event: Literal["delete", "restore"], ids: Sequence[str], kind: Kind) -> str:
+def _change(store: Store, event: Literal["delete", "restore"], ids: Sequence[str], kind: LedgerKind) -> str:
     along = goes_along(store.read(), kind, ids, removed=event == "restore")
     with store.write(event, listed(ids, kind)) as writer:
         (writer.remove if event == "delete" else writer.restore)(kind, ids)
@@ -128,7 +128,7 @@ def _change(store: Store, event: Literal["delete", "restore"], ids: Sequence[str
     return f"{what} {event}d in one transaction (revision {revision})."
 
 
-def listed(ids: Sequence[str], kind: Kind) -> str:
+def listed(ids: Sequence[str], kind: LedgerKind) -> str:
     """Return ids in the form of the list of revisions: unless they are of runs, with their kind in front."""
     what = "" if kind == "run" else f"{NAMES[kind]} "
     return text.shorten(what + ", ".join(ids), _NOTE)
@@ -160,14 +160,14 @@ def runs(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
     )
 
 
-_LISTS: Mapping[Kind, Callable[..., pl.DataFrame]] = {
+_LISTS: Mapping[LedgerKind, Callable[..., pl.DataFrame]] = {
     "run": runs,
     "collection": collections,
     "golden_set": golden_sets,
 }
 
 
-def rows_of(snapshot: Snapshot, kind: Kind, *, removed: bool = False) -> pl.DataFrame:
+def rows_of(snapshot: Snapshot, kind: LedgerKind, *, removed: bool = False) -> pl.DataFrame:
     """Return the existing things of a kind, or the deleted ones."""
     return _LISTS[kind](snapshot, removed=removed)
 
@@ -209,7 +209,7 @@ class Packed:
     """An export as one file."""
 
     content: bytes  # the zip
-    written: Written  # its contents
+    written: WrittenExport  # its contents
 
 
 def packed(snapshot: Snapshot, name: str, collection_id: str | None = None) -> Packed:

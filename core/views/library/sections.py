@@ -8,15 +8,15 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.workspace.view import Place
-from core.store import Kind
+from core.store import LedgerKind
 from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Control, Fold, Section, Table, Tabs, Text, Way
 from core.views.library import data
 from core.views.library.fields import FIELDS, fields
 
-TITLES: Mapping[str, Kind] = {"Runs": "run", "Collections": "collection", "Golden sets": "golden_set"}
-TABLES: Mapping[Kind, cols.Rows] = {
+TITLES: Mapping[str, LedgerKind] = {"Runs": "run", "Collections": "collection", "Golden sets": "golden_set"}
+TABLES: Mapping[LedgerKind, cols.Rows] = {
     "run": cols.Rows(
         "run",
         cols.text("label", "run", width=290),
@@ -76,7 +76,7 @@ SECTIONS = (Section("", draw, "What does the store hold, and what happened to it
 
 def held(place: Place, ask: Ask) -> Blocks:
     """Yield the things of a kind; runs filtered by collection, or by words in their name."""
-    title = ask.one("Kind", TITLES, "kind", quiet=True)
+    title = ask.one("LedgerKind", TITLES, "kind", quiet=True)
     rows = rows_of(place.snapshot, TITLES[title])
     if title == "Runs" and not rows.is_empty():
         names = [data.ALL, *rows["collection_id"].unique().sort()]
@@ -120,7 +120,7 @@ def deleted(place: Place) -> Blocks:
         yield _ticked("deleted", place, TITLES[title], rows, f"{TITLES[title]}_deleted")
 
 
-def _ticked(control: str, place: Place, kind: Kind, rows: pl.DataFrame, name: str) -> Control:
+def _ticked(control: str, place: Place, kind: LedgerKind, rows: pl.DataFrame, name: str) -> Control:
     """Return rows with checkboxes in the dashboard, for deleting or restoring."""
     table = Table(rows, TABLES[kind].named(name))
     given = {"snapshot": place.snapshot, "kind": kind, "table": table}

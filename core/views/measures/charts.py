@@ -9,14 +9,14 @@ import plotly.graph_objects as go
 import polars as pl
 from plotly.colors import sample_colorscale
 
-from core.stats.correlation import Kind
+from core.stats.correlation import CorrelationKind
 from core.views import text, theme
 from core.views.measures.outcome import Curve
 
 PANELS = 6  # Runs whose grades are drawn; the table has all
 
 
-def bars(table: pl.DataFrame, kind: Kind) -> go.Figure:
+def bars(table: pl.DataFrame, kind: CorrelationKind) -> go.Figure:
     """Draw the coefficient of every measure with its interval."""
     shown = table.filter(pl.col("value").is_not_null())
     value = shown["value"].to_numpy()
@@ -35,7 +35,7 @@ def bars(table: pl.DataFrame, kind: Kind) -> go.Figure:
     return theme.name_rows(fig, shown["measure"].to_list())
 
 
-def alpha_figure(curves: Sequence[Curve], kind: Kind) -> go.Figure:
+def alpha_figure(curves: Sequence[Curve], kind: CorrelationKind) -> go.Figure:
     """Draw the coefficients of F and T over alpha, the best one of each marked."""
     traces: list[go.Scatter] = []
     for place, curve in enumerate(curves):

@@ -15,7 +15,7 @@ from core.analysis.workspace.scores import Evidence, evidence
 from core.analysis.workspace.stacks import runs_in
 from core.arrays import Floats
 from core.metrics import Measure
-from core.stats.correlation import BestAlpha, Kind, best_alpha, correlate
+from core.stats.correlation import BestAlpha, CorrelationKind, best_alpha, correlate
 from core.store import Snapshot
 
 REFERENCE = "F"
@@ -146,7 +146,9 @@ def segments(rows: pl.DataFrame) -> dict[str, pl.Expr]:
     }
 
 
-def correlations(samples: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Curve] = ()) -> pl.DataFrame:
+def correlations(
+    samples: Samples, kind: CorrelationKind, keep: pl.Expr, tuned: Sequence[Curve] = ()
+) -> pl.DataFrame:
     """Return the coefficient of every measure with the answer's grade.
 
     Args:
@@ -188,7 +190,7 @@ def correlations(samples: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Cu
     return pl.DataFrame(rows_of, schema=columns, orient="row").sort("value", descending=True, nulls_last=True)
 
 
-def curves(samples: Samples, kind: Kind, keep: pl.Expr) -> list[Curve]:
+def curves(samples: Samples, kind: CorrelationKind, keep: pl.Expr) -> list[Curve]:
     """Return how the coefficients of F and T depend on alpha."""
     kept = samples.rows.select("k", keep.alias("kept"))["kept"].to_numpy()
     rows = samples.rows.filter(kept)
@@ -245,7 +247,7 @@ def graded_samples(samples: Samples, keep: pl.Expr) -> pl.DataFrame:
 
 
 def differences(
-    samples: Samples, kind: Kind, keep: pl.Expr, measures: tuple[str, str], least: int
+    samples: Samples, kind: CorrelationKind, keep: pl.Expr, measures: tuple[str, str], least: int
 ) -> pl.DataFrame:
     """Return a measure's coefficient minus another's, by run and K / Np.
 

@@ -13,7 +13,7 @@ from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.telling import answers_of_rankings
 from core.analysis.workspace.view import View
 from core.metrics import Measure
-from core.stats.correlation import KINDS, Kind
+from core.stats.correlation import KINDS, CorrelationKind
 from core.store import Snapshot
 from core.views import columns as cols
 from core.views.ask import Ask
@@ -82,7 +82,9 @@ RANKED = cols.Rows(
 
 
 @cached("Correlating…")
-def correlated(data: Snapshot, scope: Scope, kind: Kind, segment: str) -> tuple[pl.DataFrame, list[Curve]]:
+def correlated(
+    data: Snapshot, scope: Scope, kind: CorrelationKind, segment: str
+) -> tuple[pl.DataFrame, list[Curve]]:
     """Return coefficients and alpha curves of a segment."""
     samples = cast(Samples, read_samples(data, scope))  # the section ends if there are none
     kept = outcome.segments(samples.rows)[segment]
@@ -151,7 +153,7 @@ def predicting_answers(view: View, ask: Ask) -> Blocks:
     yield from _by_ratio(samples, kind, offered[segment], ask)
 
 
-def _over_alpha(curves: Sequence[Curve], kind: Kind) -> Blocks:
+def _over_alpha(curves: Sequence[Curve], kind: CorrelationKind) -> Blocks:
     """Yield the coefficient of F and T at every alpha, in words, as lines and as a table."""
     yield Text("How F and T depend on alpha", "heading")
     for curve in curves:
@@ -161,7 +163,7 @@ def _over_alpha(curves: Sequence[Curve], kind: Kind) -> Blocks:
     yield Fold("Table", [Table(outcome.curve_table(curves), shown)])
 
 
-def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
+def _by_ratio(samples: Samples, kind: CorrelationKind, kept: pl.Expr, ask: Ask) -> Blocks:
     """Yield where one measure predicts the grade better than another, and how the grades are distributed.
 
     Both are by run and K / Np.

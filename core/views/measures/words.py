@@ -9,7 +9,7 @@ import polars as pl
 from core.metrics import REGISTRY, Measure
 from core.metrics.info import MeasureInfo
 from core.params import show
-from core.stats.correlation import Kind
+from core.stats.correlation import CorrelationKind
 from core.views import text
 from core.views.measures.outcome import ALL, Curve, Samples
 from core.views.measures.worked import worked
@@ -154,7 +154,9 @@ def too_few(least: int) -> str:
     return f"No cell has {least} answers; lower the bound to see smaller, less certain ones."
 
 
-def answer(samples: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tuple[str, dict[str, str]]:
+def answer(
+    samples: Samples, table: pl.DataFrame, kind: CorrelationKind, segment: str
+) -> tuple[str, dict[str, str]]:
     """Return which measure predicts the grade best, with its interval, and its caveats.
 
     Args:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import polars as pl
 
@@ -19,6 +18,7 @@ from core.analysis.workspace.view import View
 from core.metrics.access import FORBIDDEN
 from core.stats.means import mean_interval
 from core.stats.significance import Setup
+from core.tables import Row
 from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import (
@@ -42,8 +42,6 @@ from core.views.charts import queries as charts
 from core.views.legend import colours_of
 from core.views.queries import one_query, words
 from core.views.queries.one_query import OUTSIDE, ROWS, OneQuery, Side
-
-Row = Mapping[str, Any]
 
 LISTED = 100  # Queries offered in a list; a click or a URL chooses any
 

@@ -16,9 +16,9 @@ from core.analysis.workspace.scope import Quality
 from core.stats.means import mean_interval
 from core.stats.significance import TOLERANCE, outcomes
 from core.views import text
+from core.views.blocks import Card
 from core.views.queries.one_query import Side
 
-Card = tuple[str, str, str]
 MOST = 4  # Cards per row
 NO_PASSAGES = "Scored elsewhere: which passages were ranked is not known. Import the rankings to see them."
 LISTS = {

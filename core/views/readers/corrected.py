@@ -17,7 +17,7 @@ from core.analysis.workspace.stacks import runs_in
 from core.answers import BY_PEOPLE, TOP_K, share
 from core.arrays import Floats, Ints, Mask
 from core.readers.curves import POINT
-from core.stats.corrected import FEW, Corrected, Errors, Scored, correct, rogan_gladen
+from core.stats.corrected import FEW, Corrected, Errors, ScoredLabels, correct, rogan_gladen
 from core.stats.intervals import Labels
 from core.stats.means import mean_interval
 from core.stats.panel import JudgePanel, dawid_skene, majority
@@ -182,7 +182,7 @@ def corrected_table(of: GradedAnswers, judge: Judge, least: float) -> pl.DataFra
 def _row(of: GradedAnswers, place: int, people: Floats, judged: Floats, least: float) -> dict[str, Any]:
     own, said = people[place], judged[place]
     both = ~np.isnan(own) & ~np.isnan(said)
-    told = correct(Scored(own, said, of.clusters))
+    told = correct(ScoredLabels(own, said, of.clusters))
     apart = said[both] - own[both]
     alike = None if of.clusters is None else of.clusters[both]
     few = both.sum() < 2
@@ -266,7 +266,7 @@ def differences(
     for row, place in enumerate(places):
         if row == baseline:
             continue
-        own, other = (Scored(people[at], judged[at], of.clusters) for at in (place, base))
+        own, other = (ScoredLabels(people[at], judged[at], of.clusters) for at in (place, base))
         told = correct(own, other)
         rows.append(
             {

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.analysis.readers import WITH, WITHOUT, Answered, Need, answered, curve_table, of_voice, slice_table
+from core.analysis.readers import (
+    WITH,
+    WITHOUT,
+    Answered,
+    AnyAll,
+    answered,
+    curve_table,
+    of_voice,
+    slice_table,
+)
 from core.analysis.workspace.scope import Scope
 from core.answers import CLOSED_BOOK, TOP_K
 from core.errors import InputError
@@ -36,7 +45,7 @@ _PRINTED = {
 
 
 def scored(
-    snapshot: Snapshot, scope: Scope, book: PriceBook, *, scorer: str | None = None, need: Need = "any"
+    snapshot: Snapshot, scope: Scope, book: PriceBook, *, scorer: str | None = None, need: AnyAll = "any"
 ) -> pl.DataFrame:
     """Score the readers of a workspace at every k.
 
@@ -82,7 +91,7 @@ def with_depths(curve_points: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _sliced(snapshot: Snapshot, scope: Scope, answers: Answered, scorer: str, need: Need) -> pl.DataFrame:
+def _sliced(snapshot: Snapshot, scope: Scope, answers: Answered, scorer: str, need: AnyAll) -> pl.DataFrame:
     rows = pl.concat(
         slice_table(snapshot, scope, answers, scorer=scorer, run_id=run_id, need=need)
         for run_id in answers.runs["run_id"]

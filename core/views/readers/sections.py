@@ -9,7 +9,7 @@ import polars as pl
 
 from core.analysis import readers as data
 from core.analysis.cache import cached
-from core.analysis.readers import EVERY, WITH, WITHOUT, Need
+from core.analysis.readers import EVERY, WITH, WITHOUT, AnyAll
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.telling import answers_by_depth, real_answers, scored_by
 from core.analysis.workspace.view import View
@@ -63,7 +63,7 @@ _MOST = 6  # Maximum curves in a panel if none were picked: as many as there are
 _BY = {"stack": ("name", "label"), "reader": ("label", "name")}
 """The dimension with a panel per value: its column, and the column of the curves in a panel."""
 _FIGURES = {"best score": "best", "k*": "k_star", "stability (RSS)": "rss", "scaling (RSC)": "rsc"}
-_NEEDS: Mapping[str, Need] = {"at least one": "any", "all": "all"}
+_NEEDS: Mapping[str, AnyAll] = {"at least one": "any", "all": "all"}
 
 joint_table = cached("Pricing the answers…", entries=16)(joint.joint_table)
 CRITERION = "Mean of its judges, over the cases that all of them scored."
@@ -123,7 +123,7 @@ RERANKED = cols.Rows(
 
 
 @cached("Scoring both parts…", entries=16)
-def parts_of(view: View, scorer: str, voice: str, run_id: str, need: Need) -> pl.DataFrame:
+def parts_of(view: View, scorer: str, voice: str, run_id: str, need: AnyAll) -> pl.DataFrame:
     """Score a stack's answers separately by whether gold passages are in Top(k)."""
     answered = data.of_voice(found_in(view), scorer, voice)
     return data.slice_table(view.snapshot, view.scope, answered, scorer=scorer, run_id=run_id, need=need)

@@ -17,7 +17,7 @@ from core.analysis.workspace.stacks import stack_table
 from core.analysis.workspace.view import View
 from core.views.what_if import features, routing, scenarios, sent
 from core.views.what_if.routing import Routable
-from core.views.what_if.scenarios import Choice
+from core.views.what_if.scenarios import ScenarioChoice
 
 
 @cached()
@@ -27,7 +27,7 @@ def named(view: View) -> Mapping[str, str]:
 
 
 @cached("Scoring the chosen stacks…")
-def matrix(view: View, choices: tuple[Choice, ...]) -> pl.DataFrame:
+def matrix(view: View, choices: tuple[ScenarioChoice, ...]) -> pl.DataFrame:
     """Return the stacks chosen by scenarios, measure by measure; see `scenarios.matrix`."""
     where = (view.snapshot, view.table, view.scope)
     return scenarios.matrix(*where, choices, view.book, quality=view.quality, latency=view.latency)

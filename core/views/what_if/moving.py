@@ -19,7 +19,7 @@ from core.choices import Declared, declared
 from core.decide.axes import STEPS
 from core.decide.held_out import FOLDS
 from core.decide.rules import Constraints
-from core.decide.switching import Item, Terms, largest
+from core.decide.switching import SwitchItem, Terms, largest
 from core.number_format import duration, interval, ms, signed, usd
 from core.views import columns as cols
 from core.views.ask import Ask
@@ -167,7 +167,7 @@ def _apart(saves: float | None, written: Callable[[float], str], less: str, more
     return less if saves >= 0 else more, written(abs(saves))
 
 
-def _line(item: Item) -> dict[str, object]:
+def _line(item: SwitchItem) -> dict[str, object]:
     return {"what": item.name, "usd": item.usd, "basis": item.basis}
 
 

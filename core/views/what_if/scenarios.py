@@ -178,7 +178,7 @@ def with_one(line: str, scenario: Scenario, said: CostUnit = PER_1K) -> str:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ScenarioChoice:
     """Outcome of one scenario."""
 
     name: str  # the scenario's name
@@ -239,7 +239,7 @@ def choices(
     *,
     paired: Paired | None = None,
     chosen: str | None = None,
-) -> list[Choice]:
+) -> list[ScenarioChoice]:
     """Apply every scenario of the page.
 
     Args:
@@ -255,13 +255,13 @@ def choices(
     """
     up = limits.higher_is_better
 
-    def choice(scenario: Scenario, kind: str) -> Choice:
+    def choice(scenario: Scenario, kind: str) -> ScenarioChoice:
         run_id = choose(table, scenario, limits, paired)
         words = scenario.words(higher_is_better=up, said=limits.costs_said)
-        return Choice(scenario.name, words, run_id, kind)
+        return ScenarioChoice(scenario.name, words, run_id, kind)
 
     usual = [
-        Choice(name, "as the paper names it", run_id, "published")
+        ScenarioChoice(name, "as the paper names it", run_id, "published")
         for name, run_id in published.items()
         if run_id in table["run_id"]
     ] or _different([choice(scenario, "derived") for scenario in derived(table, higher_is_better=up)])
@@ -270,12 +270,14 @@ def choices(
     if chosen is None:
         usual.append(choice(yours, "yours"))
     else:
-        usual.append(Choice(YOURS, yours.words(higher_is_better=up, said=limits.costs_said), chosen, "yours"))
+        usual.append(
+            ScenarioChoice(YOURS, yours.words(higher_is_better=up, said=limits.costs_said), chosen, "yours")
+        )
     names = {scenario.name for scenario in own}
     return [kept for kept in usual if kept.name not in names] + [choice(scenario, "own") for scenario in own]
 
 
-def _different(choices: Sequence[Choice]) -> list[Choice]:
+def _different(choices: Sequence[ScenarioChoice]) -> list[ScenarioChoice]:
     """Drop the scenario that asks only for the best if the first one chooses its stack too."""
     first = choices[0].run_id
     return [each for each in choices if each.asked != BEST_ALONE or each.run_id != first]
@@ -299,7 +301,7 @@ def matrix(
     snapshot: Snapshot,
     table: pl.DataFrame,
     scope: Scope,
-    choices: Sequence[Choice],
+    choices: Sequence[ScenarioChoice],
     book: PriceBook,
     *,
     quality: Quality,

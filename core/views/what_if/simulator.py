@@ -16,7 +16,7 @@ import polars as pl
 from core.analysis.families import Signal
 from core.analysis.workspace.scope import Quality
 from core.arrays import Floats, Mask
-from core.decide.learning import MIN_QUERIES, ByTag, ByThreshold, Rule, cross_validated, in_sample
+from core.decide.learning import MIN_QUERIES, ByTag, ByThreshold, LearnedRule, cross_validated, in_sample
 from core.decide.routing import Depths, RoutingOutcome, always, at_random, estimates, one_hot, oracle, outcome
 from core.decide.ties import JITTER_MS
 from core.number_format import PER_1K, CostUnit
@@ -138,7 +138,7 @@ def simulate(
         if signal.tags
         else ByThreshold(signal.urgency(routable.query_ids), most)
     )
-    learner: Rule[Any] = rule
+    learner: LearnedRule[Any] = rule
     learnt, chosen = in_sample(learner, depths.merit)
     tried = {"routed": cross_validated(learner, depths.merit), "optimistic": one_hot(chosen, depths.count)}
     if own is not None and isinstance(rule, ByThreshold):

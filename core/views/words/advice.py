@@ -27,7 +27,7 @@ MEETS = 0.9
 
 
 @dataclass(frozen=True)
-class Step:
+class AdviceStep:
     """The objection to shipping the choice, if any."""
 
     do: str = ""  # in a few words: "Judge 333 passages first"; "" if nothing need be done first
@@ -65,17 +65,17 @@ def found_again(view: View) -> str:
     return f"{more} find {better} in {text.percent(found)} of simulations."
 
 
-def first_step(view: View) -> Step:
+def first_step(view: View) -> AdviceStep:
     """Return the most important step before shipping the choice."""
     decision, sure = view.decision, view.sure
     if decision.chosen is None:
-        return Step()
+        return AdviceStep()
     if _late(view):
         share = text.percent(sure.p_feasible)
-        return Step("Time it again first", f": it meets the limits in {share} of resamples")
+        return AdviceStep("Time it again first", f": it meets the limits in {share} of resamples")
     if sure.pgs is None:
-        return Step()
-    return _instead(view) or _judge(view) or _consider(view) or _ask(view) or Step()
+        return AdviceStep()
+    return _instead(view) or _judge(view) or _consider(view) or _ask(view) or AdviceStep()
 
 
 def roles(view: View) -> dict[str, str]:
@@ -89,7 +89,7 @@ def second_row(view: View) -> int | None:
     return None if view.once(first_step).rather is None else view.sure.alternatives[0].row
 
 
-def _judge(view: View) -> Step | None:
+def _judge(view: View) -> AdviceStep | None:
     told = waiting(view)
     if told is None:
         return _judge_all(view)
@@ -97,10 +97,10 @@ def _judge(view: View) -> Step | None:
         return None
     passages, other = text.count(told.first, "passage"), told.rival or "another stack"
     then = f"{other} {'would lead' if told.leads else 'could win'}"
-    return Step(f"{JUDGE} {passages} first", f"; graded like the rest, {then}")
+    return AdviceStep(f"{JUDGE} {passages} first", f"; graded like the rest, {then}")
 
 
-def _judge_all(view: View) -> Step | None:
+def _judge_all(view: View) -> AdviceStep | None:
     """Return that the chosen stack is to be judged, if no rival's passages are cut like its own."""
     row, scope = view.decision.chosen, view.scope
     hole = None if row is None or "hole" not in view.table.columns else view.table["hole"][row]
@@ -109,27 +109,27 @@ def _judge_all(view: View) -> Step | None:
         return None
     if one_known(view.snapshot, scope.golden_set_id):
         return None
-    return Step(
+    return AdviceStep(
         f"{JUDGE} its results first", f": nobody judged {text.percent(hole)} of its Top-{view.quality.k}"
     )
 
 
-def _consider(view: View) -> Step | None:
+def _consider(view: View) -> AdviceStep | None:
     """Return the first alternative if it loses no more than matters, for a tenth of the time or cost."""
     found, first = view.once(trade), next(iter(view.sure.alternatives), None)
     if found is None or first is None or first.difference < -view.decision.delta or not found.tenth:
         return None
-    return Step(f"Another may be as good for {found.tenth}", whole=found.sentence, rather=found)
+    return AdviceStep(f"Another may be as good for {found.tenth}", whole=found.sentence, rather=found)
 
 
-def _ask(view: View) -> Step | None:
+def _ask(view: View) -> AdviceStep | None:
     if not asking_pays(view):
         return None
     rival = "another stack" if view.sure.rival is None else _name(view, view.sure.rival)
-    return Step(f"Ask {again(view):,} more queries first", f": {rival} may be better")
+    return AdviceStep(f"Ask {again(view):,} more queries first", f": {rival} may be better")
 
 
-def _instead(view: View) -> Step | None:
+def _instead(view: View) -> AdviceStep | None:
     """Return the rule's stack if it is significantly better than the one that a person took."""
     decision, paired = view.decision, view.paired
     if decision.instead_of is None or decision.chosen is None or paired is None:
@@ -142,7 +142,7 @@ def _instead(view: View) -> Step | None:
     if min(ends) <= 0:
         return None
     by = f", by {text.score(gap)} [{text.score(min(ends))}, {text.score(max(ends))}]"
-    return Step(f"Surely worse than {_name(view, decision.instead_of)}", by)
+    return AdviceStep(f"Surely worse than {_name(view, decision.instead_of)}", by)
 
 
 def _name(view: View, row: int) -> str:

@@ -22,7 +22,7 @@ from core.decide.axes import BESIDE, MOVING, NEEDED, SWITCHING
 from core.decide.near import Turn, turns
 from core.decide.pareto import frontier_rows
 from core.decide.rules import Decision
-from core.decide.selection import Alternative, Assessment, Price
+from core.decide.selection import Alternative, Assessment, LimitPrice
 from core.decide.ties import Paired
 from core.metrics import Measure
 from core.metrics.rates import CORRECTED
@@ -365,7 +365,7 @@ def _alternative(table: pl.DataFrame, other: Alternative, asked: View) -> dict[s
     }
 
 
-def _step(table: pl.DataFrame, step: Price) -> dict[str, object]:
+def _step(table: pl.DataFrame, step: LimitPrice) -> dict[str, object]:
     return {
         "stack": table["name"][step.row],
         "from": table["name"][step.than],

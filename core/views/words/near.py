@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,11 +17,11 @@ from core.decide.rules import Constraints, Decision, Rule
 from core.decide.ties import Paired
 from core.records import Origin
 from core.store import Snapshot
+from core.tables import Row
 from core.views import columns as cols
 from core.views import text
 from core.views.blocks import Table
 
-Data = Mapping[str, Any]
 HEADING = "Near misses, and the next better stacks"
 NEAR = 0.1  # Share of a limit within which a violation is a near miss (metrics.md §9)
 _MANY = 10  # A violation this many times the limit is stated as a multiple instead of a percentage
@@ -90,10 +89,10 @@ def _gain_ends(
     return {"gain_low": low, "gain_high": high}
 
 
-def least_first(rows: Sequence[Data], delta: float) -> list[Data]:
+def least_first(rows: Sequence[Row], delta: float) -> list[Row]:
     """Return rows of `near_rows` for display: gains of at least δ first, by how far the limit must move."""
 
-    def far(row: Data) -> tuple[bool, float]:
+    def far(row: Row) -> tuple[bool, float]:
         over = row["over"] if _axis(row).higher_is_better else -row["over"]
         limit = row["value"] + over
         return (row["gain"] or 0.0) < delta, abs(row["over"]) / (abs(limit) or 1.0)
@@ -106,7 +105,7 @@ def _limit(miss: NearMiss) -> float:
     return miss.value + miss.over if miss.axis.higher_is_better else miss.value - miss.over
 
 
-def kind(row: Data) -> str:
+def kind(row: Row) -> str:
     """Return the kind of a row of `near_rows`: near, or only the next better stack if it surely is one."""
     if row["near"]:
         return "near miss"
@@ -116,7 +115,7 @@ def kind(row: Data) -> str:
     return "next better stack" if low is None or low > 0 else "not surely better"
 
 
-def sentence(row: Data, quality: str) -> str:
+def sentence(row: Row, quality: str) -> str:
     """Say what a near miss gains and by how little it is excluded; takes a row of `near_rows`."""
     gained = gain_words(row)
     gain = gained and f" ({gained})"
@@ -124,7 +123,7 @@ def sentence(row: Data, quality: str) -> str:
     return f"{row['stack']}: {numbers}; {text.cost_of(row)}; {broken(row)}."
 
 
-def gain_words(row: Data) -> str:
+def gain_words(row: Row) -> str:
     """Format a stack's gain over the chosen one: ``+0.200 [+0.100, +0.300]``; "" without a chosen one."""
     if row["gain"] is None:
         return ""
@@ -133,7 +132,7 @@ def gain_words(row: Data) -> str:
     return f"{text.signed(row['gain'])}{ends}"
 
 
-def _axis(row: Data) -> Axis:
+def _axis(row: Row) -> Axis:
     """Return the axis of the limit that a near miss breaks."""
     axis = LIMITS[row["limit"]]
     if axis.key != COST.key:
@@ -141,7 +140,7 @@ def _axis(row: Data) -> Axis:
     return cost_axis(text.CostUnit.of(row), per_correct=row.get("cost_per") == "correct answer")
 
 
-def broken(row: Data) -> str:
+def broken(row: Row) -> str:
     """Return by how much a near miss breaks its limit: ``6.60 ms over the SLA, at the edge``."""
     edge = ", at the edge: less than the jitter" if row["edge"] else ""
     axis = _axis(row)
@@ -156,7 +155,7 @@ def _beyond(share: float) -> str:
     return f"{text.percent(share)} beyond" if share < _MANY else f"{share + 1:,.0f} times the limit"
 
 
-def way_in(row: Data) -> str:
+def way_in(row: Row) -> str:
     """Return the limit that would admit a near miss: ``SLA 510 ms``."""
     axis = _axis(row)
     if axis.levels:
@@ -165,7 +164,7 @@ def way_in(row: Data) -> str:
     return f"{axis.limit_word} {axis.pattern.format(number)}"
 
 
-def near_table(misses: Sequence[Data]) -> Table:
+def near_table(misses: Sequence[Row]) -> Table:
     """Return rows of `near_rows` as a table."""
     said = [
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from core.axes import Spec
+from core.axes import AxisSpec
 from core.views import text
 
 MODEL = "search by meaning: a model turns texts into numbers"
@@ -26,7 +26,7 @@ _BEHIND: Mapping[str, tuple[str, str]] = {
 _NAMED = 3  # Maximum models of a kind named together
 
 
-def explained(stacks: Iterable[tuple[str, Spec]]) -> dict[str, str]:
+def explained(stacks: Iterable[tuple[str, AxisSpec]]) -> dict[str, str]:
     """Explain the parts of stacks' names, each with its specification; models of one kind together.
 
     Returns:

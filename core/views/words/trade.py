@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from core.decide.selection import Alternative, Assessment
 from core.decide.ties import CHEAPER, ROUNDING
 from core.stats.intervals import CLUSTERS
 from core.stats.significance import queries_needed
+from core.tables import Row
 from core.views import columns as cols
 from core.views import text
 from core.views.blocks import Table
@@ -22,7 +22,6 @@ _RATIO = 10.0
 _LONGEST = 30  # Letters of the part that two names differ in, above which it names neither
 PAIR = "95 % interval of this pair alone"
 """What the interval of a difference holds for; `core.views.words.lead` counts all pairs together."""
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from core.golden.facts import together
 from core.golden.pool import Pool
 from core.pipeline.evaluate.measure import in_order
 from core.pipeline.evaluate.session import Session
-from core.providers.chat.ask import Task, ask, mark_for, marked
-from core.providers.chat.reading import Reading, object_schema, only
+from core.providers.chat.ask import ChatTask, ask, mark_for, marked
+from core.providers.chat.reading import AnswerReading, object_schema, only
 from core.tables import frame
 from core.work.golden.job import GoldenJob
-from core.work.golden.prompts import Language, prompt
+from core.work.golden.prompts import PromptLanguage, prompt
 
 Fact = tuple[str, bool]  # its text, and whether it is vital
 MOST = 20  # Maximum number of facts to ask for per question (ours)
@@ -32,13 +32,13 @@ _LISTED, _SUPPORTED = "nuggets", "supported"
 _VITAL = {"vital": True, "okay": False}
 
 
-def listing(question: str, passages: Sequence[str], language: Language) -> Task[list[Fact]]:
+def listing(question: str, passages: Sequence[str], language: PromptLanguage) -> ChatTask[list[Fact]]:
     """Return the task of listing the facts in passages."""
     mark = mark_for(question, *passages)
     shown = [marked("question", question, mark)]
     shown += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
     parts = {"text": {"type": "string"}, "importance": {"type": "string", "enum": list(_VITAL)}}
-    return Task(
+    return ChatTask(
         prompt("nuggets", language),
         "\n\n".join(shown),
         lambda answer: read_facts(answer, mark),
@@ -47,13 +47,15 @@ def listing(question: str, passages: Sequence[str], language: Language) -> Task[
     )
 
 
-def supporting(question: str, passage: str, facts: Sequence[str], language: Language) -> Task[list[int]]:
+def supporting(
+    question: str, passage: str, facts: Sequence[str], language: PromptLanguage
+) -> ChatTask[list[int]]:
     """Return the task of naming the facts that a passage supports; positions count from 0."""
     mark = mark_for(question, passage, *facts)
     shown = [marked("question", question, mark), marked("passage", passage, mark)]
     shown += [marked(f"fact {number}", text, mark) for number, text in enumerate(facts, 1)]
     items = {"type": "array", "items": {"type": "integer", "enum": list(range(1, len(facts) + 1))}}
-    return Task(
+    return ChatTask(
         prompt("support", language),
         "\n\n".join(shown),
         lambda answer: read_supported(answer, len(facts), mark),
@@ -62,18 +64,18 @@ def supporting(question: str, passage: str, facts: Sequence[str], language: Lang
     )
 
 
-def read_facts(answer: str, mark: str = "") -> Reading[list[Fact]]:
+def read_facts(answer: str, mark: str = "") -> AnswerReading[list[Fact]]:
     """Return the distinct facts in an answer; none, with the reason, if it is unusable."""
     value, problem = only(answer, _LISTED, mark)
     given = value if isinstance(value, list) else None
     if not problem and (given is None or not all(map(_is_fact, given))):
         problem = f'"{_LISTED}" is not a list of text and importance (vital or okay)'
     if problem or given is None:
-        return Reading([], problem, 0)
+        return AnswerReading([], problem, 0)
     facts: dict[str, bool] = {}
     for each in given[:MOST]:
         facts.setdefault(" ".join(each["text"].split()), _VITAL[each["importance"]])
-    return Reading(list(facts.items()))
+    return AnswerReading(list(facts.items()))
 
 
 def _is_fact(each: object) -> bool:
@@ -83,7 +85,7 @@ def _is_fact(each: object) -> bool:
     return isinstance(text, str) and bool(text.strip()) and importance in (*_VITAL,)
 
 
-def read_supported(answer: str, count: int, mark: str = "") -> Reading[list[int]]:
+def read_supported(answer: str, count: int, mark: str = "") -> AnswerReading[list[int]]:
     """Return the positions of supported facts, from 0; none, with the reason, if the answer is unusable."""
     value, problem = only(answer, _SUPPORTED, mark)
     given = value if isinstance(value, list) else None
@@ -91,9 +93,9 @@ def read_supported(answer: str, count: int, mark: str = "") -> Reading[list[int]
     if not problem and (given is None or not all(type(each) is int and each in numbers for each in given)):
         problem = f'"{_SUPPORTED}" is not a list of numbers from 1 to {count}'
     return (
-        Reading([], problem, 0)
+        AnswerReading([], problem, 0)
         if problem or given is None
-        else Reading([n - 1 for n in dict.fromkeys(given)])
+        else AnswerReading([n - 1 for n in dict.fromkeys(given)])
     )
 
 
@@ -151,14 +153,14 @@ class NuggetFinding:
         about = {"query_id": query, "judge": self._asked.model}
         return frame("nuggets", [{**row, **about} for row in rows])
 
-    def _ask(self, task: Task[list[V]]) -> list[V]:
+    def _ask(self, task: ChatTask[list[V]]) -> list[V]:
         self._session.watch.check()
         try:
             reading = ask(self._chat, task, tries=_TRIES).value
         except ProviderError as error:
             if error.kind != "too large":
                 raise
-            reading = Reading([], "too long for the model", 0)
+            reading = AnswerReading([], "too long for the model", 0)
         if reading.problem:
             self.problems.append(reading.problem)
         return reading.value

@@ -24,8 +24,8 @@ from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.build import Builder
 from core.pipeline.evaluate.identity import billed, billed_by
 from core.pipeline.evaluate.measure import in_order
-from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
-from core.providers.chat.ask import Task, ask
+from core.pipeline.evaluate.session import Result, Session, Site, WorkOrder, work_through
+from core.providers.chat.ask import ChatTask, ask
 from core.records import Batch, GoldenSet, JsonMap, canonical_json, short_hash
 from core.tables import TABLES, frame
 from core.work.golden.contest import Deciding
@@ -35,8 +35,8 @@ from core.work.golden.spec import AUTO, NONE
 from core.work.golden.stages import (
     ORDER,
     TRIES,
-    Judging,
-    Search,
+    JudgingStage,
+    SearchStage,
     judgements,
     label_mix,
     missing,
@@ -64,7 +64,7 @@ def run_job(
         site: Where it runs, and who gets progress reports.
     """
     search, models = job.search, job.spec.models
-    order = Order(
+    order = WorkOrder(
         work_id=job.build_id,
         name=job.spec.name,
         collection_id=job.collection_id,
@@ -93,7 +93,7 @@ def _built(job: GoldenJob, artifacts: Path, session: Session) -> Batch:
     if job.stacks:
         corpora = {corpus.hash: corpus for corpus in job.search.corpora.values()}
         builder = Builder(Artifacts(artifacts), session.models, corpora, session.budget.begin_stage)
-        search = Search(job, builder, session)
+        search = SearchStage(job, builder, session)
     units = {"judge": len(golden.judge.models), "refine": int(bool(job.refiner)),
              "nuggets": int(bool(golden.nuggets.model))}  # fmt: skip
     session.tracker.expect({"build": 0 if search is None else len(search), **units})
@@ -101,7 +101,7 @@ def _built(job: GoldenJob, artifacts: Path, session: Session) -> Batch:
     wanted = missing(job, pool)
     session.log.write("pool", passages=pool.rows.height, to_judge=wanted.height)
     deciding = None if job.apart is None else Deciding(job, pool, job.apart)
-    acts = Judging(job, session).run(wanted, None if deciding is None else deciding.enough)
+    acts = JudgingStage(job, session).run(wanted, None if deciding is None else deciding.enough)
     graded = judgements(job, pool, acts)
     orders, refined = (
         _refined(job, session, pruned(pool, graded, golden.prune.keep)) if job.refiner else (None, {})
@@ -251,7 +251,7 @@ class Ordering:
             self._session.tracker.within(done, len(every), "questions")
         return states
 
-    def _task(self, items: Items, batch: Sequence[int]) -> Task[list[int]]:
+    def _task(self, items: Items, batch: Sequence[int]) -> ChatTask[list[int]]:
         texts = [items.texts[item] for item in batch]
         return ordering(items.question, texts, self._job.spec.golden.language)
 

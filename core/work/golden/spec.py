@@ -12,17 +12,8 @@ from pydantic import ConfigDict, Field, model_validator
 from core.analysis.deciding import DELTA
 from core.errors import ClqError
 from core.golden.refine.base import METHODS, RefineSettings
-from core.pipeline.sweep.fields import (
-    Bm25,
-    IndexChoice,
-    Many,
-    MethodChoice,
-    Methodic,
-    Named,
-    Positive,
-    Table,
-    Under,
-)
+from core.pipeline.own.config import Positive
+from core.pipeline.sweep.fields import Bm25, IndexChoice, Many, MethodChoice, Methodic, Named, Table, Under
 from core.pipeline.sweep.model import (
     Budget,
     CollectionSource,
@@ -32,7 +23,7 @@ from core.pipeline.sweep.model import (
     QuerySource,
     SweepSpec,
 )
-from core.work.golden.prompts import Language
+from core.work.golden.prompts import PromptLanguage
 
 NONE, AUTO = "none", "auto"
 
@@ -145,7 +136,7 @@ class Golden(Table):
     """The golden set to build."""
 
     rewrite: Named = "none"  # Rewrite of a question for the search (S1); judges always see the original
-    language: Language = "en"  # Language of the judges' instructions
+    language: PromptLanguage = "en"  # Language of the judges' instructions
     pool: Many[PoolSource] = ()  # Sources of candidates; none if only existing grades are refined
     between: BetweenSource | None = None  # Instead of a pool: passages that decide between two stacks
     judge: Judges = Judges()  # The judges

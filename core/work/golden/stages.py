@@ -25,13 +25,13 @@ from core.pipeline.evaluate.session import Session
 from core.pipeline.evaluate.steps import graph
 from core.pipeline.ranking import Hits
 from core.providers.chat import Chat
-from core.providers.chat.ask import Task, ask, mark_for, marked
-from core.providers.chat.reading import Reading, object_schema, only, whole_number
+from core.providers.chat.ask import ChatTask, ask, mark_for, marked
+from core.providers.chat.reading import AnswerReading, object_schema, only, whole_number
 from core.records import Stack
 from core.stats.judges import put_together
 from core.tables import TABLES
 from core.work.golden.job import GoldenJob
-from core.work.golden.prompts import Language, prompt, prompt_hash
+from core.work.golden.prompts import PromptLanguage, prompt, prompt_hash
 
 TRIES = 3  # Maximum number of tries until a judge's answer is usable; then it is counted
 GRADE, ORDER = "grade_1_5", "order"
@@ -42,10 +42,10 @@ ACTS = {name: dtype for name, dtype in TABLES["gradings"].items() if name != "go
 Enough = Callable[[Sequence[Mapping[str, Any]]], bool]
 
 
-def grading(question: str, passage: str, language: Language) -> Task[int | None]:
+def grading(question: str, passage: str, language: PromptLanguage) -> ChatTask[int | None]:
     """Return the task of grading one passage."""
     mark = mark_for(question, passage)
-    return Task(
+    return ChatTask(
         prompt("grade", language),
         f"{marked('question', question, mark)}\n\n{marked('passage', passage, mark)}",
         lambda answer: read_grade(answer, mark),
@@ -54,13 +54,13 @@ def grading(question: str, passage: str, language: Language) -> Task[int | None]
     )
 
 
-def ordering(question: str, passages: Sequence[str], language: Language) -> Task[list[int]]:
+def ordering(question: str, passages: Sequence[str], language: PromptLanguage) -> ChatTask[list[int]]:
     """Return the task of ordering passages; positions in the answer count from 0, the best first."""
     mark = mark_for(question, *passages)
     shown = [marked("question", question, mark)]
     shown += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
     items = {"type": "array", "items": {"type": "integer", "enum": list(range(1, len(passages) + 1))}}
-    return Task(
+    return ChatTask(
         prompt("order", language),
         "\n\n".join(shown),
         lambda answer: read_order(answer, len(passages), mark),
@@ -69,19 +69,19 @@ def ordering(question: str, passages: Sequence[str], language: Language) -> Task
     )
 
 
-def read_grade(answer: str, mark: str = "") -> Reading[int | None]:
+def read_grade(answer: str, mark: str = "") -> AnswerReading[int | None]:
     """Return the grade in an answer; None, with the reason, if it is unusable."""
     return whole_number(answer, GRADE, _GRADES, mark)
 
 
-def read_order(answer: str, count: int, mark: str = "") -> Reading[list[int]]:
+def read_order(answer: str, count: int, mark: str = "") -> AnswerReading[list[int]]:
     """Return the order in an answer; [], with the reason, if it isn't a permutation."""
     value, problem = only(answer, ORDER, mark)
     given = value if isinstance(value, list) else []
     whole = all(type(number) is int for number in given)
     if not problem and not (whole and sorted(given) == list(range(1, count + 1))):
         problem = f'"{ORDER}" does not name each number from 1 to {count} exactly once'
-    return Reading([], problem, 0) if problem else Reading([number - 1 for number in given])
+    return AnswerReading([], problem, 0) if problem else AnswerReading([number - 1 for number in given])
 
 
 def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> RankedSource:
@@ -120,7 +120,7 @@ def _allowed(job: GoldenJob, pool: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-class Search:
+class SearchStage:
     """Searches the sources of a pool with the engines of an evaluation, without measuring."""
 
     def __init__(self, job: GoldenJob, builder: Builder, session: Session) -> None:
@@ -162,7 +162,7 @@ class Search:
         return [ranked_by(self._job, route.stack, results[route.pool].values) for route in self._graph.routes]
 
 
-class Judging:
+class JudgingStage:
     """Has one model after another grade texts; calls are kept, so that none is paid for twice."""
 
     def __init__(self, job: GoldenJob, session: Session) -> None:

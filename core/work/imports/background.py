@@ -20,27 +20,27 @@ import polars as pl
 from core import jobs
 from core.errors import InputError
 from core.importers import Import, Offered, Options
-from core.jobs import Job, State, Status
+from core.jobs import JobStatus, Launch, State
 from core.jobs.job import STATUS
-from core.pipeline.own.config import Match as By
+from core.pipeline.own.config import MatchBy as By
 from core.records import Collection, GoldenSet, Run, short_hash
-from core.store import Kind, Snapshot
+from core.store import LedgerKind, Snapshot
 from core.store.rules import RULES
 from core.tables import TABLES, altered
 from core.work.imports.matching import Unmatched
 
-Choice = Literal["new", "replace", "restore"]
-CHOICES: Mapping[Choice, str] = {
+IfStored = Literal["new", "replace", "restore"]
+CHOICES: Mapping[IfStored, str] = {
     "new": "Keep both: what comes now is a new version",
     "replace": "Replace: what comes now takes its place (earlier revisions still show the old)",
 }
-AFTER_DELETION: Mapping[Choice, str] = {
+AFTER_DELETION: Mapping[IfStored, str] = {
     "restore": "Restore: it is what was deleted, and comes back with all that its deletion hid",
     "new": "Leave that deleted: what comes now is a new version",
 }
 _GONE = {"no": "", "same": " (deleted)", "other": " (deleted, had other content)"}
-RECORDS: Mapping[Kind, str] = {"collection": "collections", "golden_set": "golden_sets"}
-OWNED: Mapping[Kind, tuple[str, ...]] = {
+RECORDS: Mapping[LedgerKind, str] = {"collection": "collections", "golden_set": "golden_sets"}
+OWNED: Mapping[LedgerKind, tuple[str, ...]] = {
     kind: tuple(table for table, rules in RULES.items() if rules.kind == kind) for kind in RECORDS
 }
 """Tables whose rows belong to a collection or a golden set."""
@@ -62,7 +62,7 @@ class Changed:
         return f"{self.kind.replace('_', ' ')} {self.name!r}{_GONE[self.deleted]}"
 
 
-def offers(changed: Sequence[str]) -> Mapping[Choice, str]:
+def offers(changed: Sequence[str]) -> Mapping[IfStored, str]:
     """Offer the ways to settle changes, in words; restoring only if all of them are merely deleted."""
     return AFTER_DELETION if all(words.endswith(_GONE["same"]) for words in changed) else CHOICES
 
@@ -95,10 +95,10 @@ class ChangedError(InputError):
         self.changes = changes
 
 
-Named = TypeVar("Named", Collection, GoldenSet, Run)
+_Named = TypeVar("_Named", Collection, GoldenSet, Run)
 
 
-def renamed(imported: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
+def renamed(imported: Import, kind: LedgerKind, name: str, chosen: str, *, known: bool) -> Import:
     """Return an import with a collection or golden set and its parts renamed, wherever they are named."""
     if name == chosen:
         return imported
@@ -107,20 +107,20 @@ def renamed(imported: Import, kind: Kind, name: str, chosen: str, *, known: bool
     return _with_id(imported, kind, name, chosen, known=known)
 
 
-def parts_of(imported: Import, kind: Kind, name: str) -> list[str]:
+def parts_of(imported: Import, kind: LedgerKind, name: str) -> list[str]:
     """Return ids of the records in an import that are parts of a collection or golden set."""
     records = getattr(imported, RECORDS[kind])
     return [getattr(record, f"{kind}_id") for record in records if record.part_of == name]
 
 
-def _with_id(imported: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
+def _with_id(imported: Import, kind: LedgerKind, name: str, chosen: str, *, known: bool) -> Import:
     key, own = f"{kind}_id", Collection if kind == "collection" else GoldenSet
     frames = {
         table: altered(rows, pl.col(key).replace(name, chosen)) if table in OWNED[kind] else rows
         for table, rows in imported.frames.items()
     }
 
-    def moved(record: Named) -> Named:
+    def moved(record: _Named) -> _Named:
         changes: dict[str, Any] = {}
         if isinstance(record, GoldenSet) and kind == "golden_set" and name in record.parents:
             changes["parents"] = tuple(chosen if parent == name else parent for parent in record.parents)
@@ -172,12 +172,12 @@ def begin(
     store: Path,
     offered: Sequence[Offered],
     options: Options,
-    choice: Choice | None = None,
+    choice: IfStored | None = None,
     *,
     workspace: str | None = None,
     unmatched: Unmatched = "refuse",
     by: By = "ids",
-) -> Job:
+) -> Launch:
     """Start an import.
 
     Args:
@@ -200,12 +200,12 @@ def begin(
     return _start(folder, store, [*map(str, paths), *_flags(options), *more], choice)
 
 
-def again(job: Job, store: Path, choice: Choice) -> Job:
+def again(job: Launch, store: Path, choice: IfStored) -> Launch:
     """Restart an import that was refused, with a decision about changed items."""
     return _start(job.folder, store, job.arguments, choice)
 
 
-def look(job: Job) -> Status:
+def look(job: Launch) -> JobStatus:
     """Return the current progress of an import.
 
     Uploads of an import that is over and was not refused are deleted.
@@ -216,24 +216,24 @@ def look(job: Job) -> Status:
     return status
 
 
-def cancel(job: Job) -> None:
+def cancel(job: Launch) -> None:
     """Cancel an import; the store stays unchanged."""
     job.cancel(wait_s=5)
     _forget(job, _SCRATCH, _FILES)
 
 
-def open_jobs(store: Path) -> list[Job]:
+def open_jobs(store: Path) -> list[Launch]:
     """Return imports that run, or whose end nobody has seen yet; the newest first."""
     return [job for job in jobs.jobs(store.absolute().parent / _FOLDER) if not job.seen]
 
 
-def see(job: Job) -> None:
+def see(job: Launch) -> None:
     """Record that somebody has seen how an import ended, and delete its uploads."""
     _forget(job, _FILES)
     job.see()
 
 
-def _forget(job: Job, *parts: str) -> None:
+def _forget(job: Launch, *parts: str) -> None:
     for part in parts:
         shutil.rmtree(job.folder / part, ignore_errors=True)
 
@@ -274,7 +274,7 @@ def _placed(item: Offered, folder: Path) -> Path:
     return path
 
 
-def _start(folder: Path, store: Path, arguments: Sequence[str], choice: Choice | None) -> Job:
+def _start(folder: Path, store: Path, arguments: Sequence[str], choice: IfStored | None) -> Launch:
     (folder / _SCRATCH).mkdir(exist_ok=True)
     decided = [f"--if-changed={choice}"] if choice else []
     command = ["--store", str(store), "import", *arguments, *decided, "--status", str(folder / STATUS)]

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from core.errors import ClqError, UnknownNameError
-from core.importers import FORMATS, Import, Offered, Options, Progress, load
+from core.importers import FORMATS, Import, Offered, Options, ReadProgress, load
 from core.importers.base import merged
 from core.importers.own_ids import own_words
 from core.importers.read.text import shown
 from core.importers.runs import slug
-from core.pipeline.own.config import Match as By
+from core.pipeline.own.config import MatchBy as By
 from core.records import Run
 from core.store import Snapshot, Store
 from core.work.imports.anchored import StoredDocuments, with_chunks_graded, with_grades
-from core.work.imports.background import ChangedError, Choice
+from core.work.imports.background import ChangedError, IfStored
 from core.work.imports.matching import (
     Match,
     Unmatched,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from core.work.imports.placing import Placeable
 
 ALWAYS = "What is left out is counted, with its reason; ids and texts stay as they are, gaps stay gaps."
-Apart = Mapping[str, Mapping[str, str]]
+SplitFiles = Mapping[str, Mapping[str, str]]
 """Offered file → the part removed from its ids (`Options.strip`); "" = it makes a new collection."""
 REPORT = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": pl.String}
 
@@ -129,7 +129,7 @@ def plan(
     snapshot: Snapshot,
     *,
     workspace: str | None = None,
-    apart: Apart | None = None,
+    apart: SplitFiles | None = None,
     by: By = "ids",
 ) -> ImportPlan:
     """Read the offered files without writing anything.
@@ -165,8 +165,8 @@ def read_into(
     workspace: str | None = None,
     unmatched: Unmatched = "refuse",
     by: By = "ids",
-    apart: Apart | None = None,
-    progress: Progress | None = None,
+    apart: SplitFiles | None = None,
+    progress: ReadProgress | None = None,
 ) -> Import:
     """Read the offered files for the collection that they belong to.
 
@@ -231,7 +231,7 @@ def name_of(item: Offered) -> str:
 
 
 def _in_groups(
-    offered: Sequence[Offered], options: Options, snapshot: Snapshot, workspace: str | None, apart: Apart
+    offered: Sequence[Offered], options: Options, snapshot: Snapshot, workspace: str | None, apart: SplitFiles
 ) -> Import:
     """Return the files that belong to the collection together, and the others as decided."""
     rest = [item for item in offered if name_of(item) not in apart]
@@ -247,7 +247,11 @@ def _in_groups(
 
 
 def _strange(
-    offered: Sequence[Offered], options: Options, snapshot: Snapshot, matched: Sequence[Match], apart: Apart
+    offered: Sequence[Offered],
+    options: Options,
+    snapshot: Snapshot,
+    matched: Sequence[Match],
+    apart: SplitFiles,
 ) -> tuple[Strange, ...]:
     """Return the files behind refused matches; several are checked one by one, unless all are refused."""
     foreign = tuple(refused(matched))
@@ -296,7 +300,7 @@ def store_import(
     note: str,
     on_wait: Callable[[float], None] | None = None,
     *,
-    choice: Choice | None = None,
+    choice: IfStored | None = None,
     unmatched: Unmatched = "refuse",
     on_step: Callable[[str], None] = lambda _: None,
 ) -> StoredImport:
@@ -346,7 +350,7 @@ def begins(snapshot: Snapshot, imported: Import) -> str:
     return f" New workspace{'s' * (len(named) > 1)}: {', '.join(named)}." if named else ""
 
 
-def _done(settled: Settled, choice: Choice | None) -> str:
+def _done(settled: Settled, choice: IfStored | None) -> str:
     """Describe how existing items with other content were treated."""
     if not settled.changes:
         return ""

@@ -20,10 +20,10 @@ from core.importers.base import counted
 from core.importers.meaning import OF_PLACES
 from core.importers.read.text import shown
 from core.number_format import count
-from core.pipeline.own.config import Match
+from core.pipeline.own.config import MatchBy
 from core.pipeline.own.cut import OwnChunking, own_chunking
 from core.pipeline.own.parts import DocumentShelf, shelf_of
-from core.pipeline.own.passages import PassageShelf, Told, Way
+from core.pipeline.own.passages import PassageShelf, PlacedBy, ToldPassages
 from core.records import Batch, Run
 from core.store import Snapshot
 from core.tables import Frame, frame
@@ -40,11 +40,11 @@ class Placeable:
 
     collection_id: str
     named: int  # passages in rankings
-    known_by: Counter[Way]  # those found by place or quote, by method
+    known_by: Counter[PlacedBy]  # those found by place or quote, by method
     headed: int  # those that source and heading would also identify
 
     @property
-    def match(self) -> Match:
+    def match(self) -> MatchBy:
         """Return the method that finds most of them with the least guessing."""
         return "places" if self.known_by else "headings"
 
@@ -67,7 +67,7 @@ def placeable(snapshot: Snapshot, imported: Import) -> tuple[Placeable, ...]:
     return tuple(found for each in places if (found := each.found()) is not None)
 
 
-def with_places(snapshot: Snapshot, imported: Import, match: Match) -> Import:
+def with_places(snapshot: Snapshot, imported: Import, match: MatchBy) -> Import:
     """Return an import whose passages are mapped to the collection's.
 
     Raises:
@@ -103,7 +103,7 @@ class _Places(ImportedRankings):
         """Return how many can be found; None if none can."""
         if not self.are_told:
             return None
-        known: Counter[Way] = Counter()
+        known: Counter[PlacedBy] = Counter()
         headed = 0
         for told in self._unknown.values():
             at, way = self._shelf.find(told, "places")
@@ -111,7 +111,7 @@ class _Places(ImportedRankings):
             headed += at is None and self._shelf.under_heading(told) is not None
         return Placeable(self.name, len(self._unknown), known, headed) if known or headed else None
 
-    def taken(self, match: Match) -> Import:
+    def taken(self, match: MatchBy) -> Import:
         """Return the import with the found passages, or unchanged if there are none."""
         if not self.are_told:
             return self.made
@@ -186,16 +186,17 @@ class _Places(ImportedRankings):
         return shelf_of(asked_corpus(self.snapshot, self.name))
 
     @cached_property
-    def _unknown(self) -> dict[str, Told]:
+    def _unknown(self) -> dict[str, ToldPassages]:
         """Return the data on passages whose id is neither in the collection, nor a part of one."""
         ids = self.rows["passage_id"].unique().to_list()
         said = {row["passage_id"]: row for row in self.said(ids).iter_rows(named=True)}
         told = {
-            name: Told.of([[name], None, said.get(name, {}).get("text"), said.get(name, {})]) for name in ids
+            name: ToldPassages.of([[name], None, said.get(name, {}).get("text"), said.get(name, {})])
+            for name in ids
         }
         return {name: one for name, one in told.items() if not self._is_itself(one)}
 
-    def _is_itself(self, told: Told) -> bool:
+    def _is_itself(self, told: ToldPassages) -> bool:
         """Return whether a passage is the one with its id."""
         known = self._shelf.known(told)
         return known is not None and self._shelf.find(told, "places")[0] == known

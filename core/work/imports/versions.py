@@ -15,10 +15,10 @@ import polars as pl
 
 from core.importers import Import
 from core.records import Origin, Run, Stack
-from core.store import Kind, Snapshot
-from core.work.imports.background import OWNED, RECORDS, Changed, Choice, parts_of, renamed, with_own_runs
+from core.store import LedgerKind, Snapshot
+from core.work.imports.background import OWNED, RECORDS, Changed, IfStored, parts_of, renamed, with_own_runs
 
-_KINDS: tuple[Kind, ...] = ("collection", "golden_set")
+_KINDS: tuple[LedgerKind, ...] = ("collection", "golden_set")
 _VERSION = re.compile(r"(.*) \((\d+)\)", re.DOTALL)  # Label of a later version of a run
 _LATER = re.compile(r"(.+)-(\d+)", re.DOTALL)  # Id of a later version of a collection or a golden set
 
@@ -31,12 +31,12 @@ class Settled:
     replacing: frozenset[str] = frozenset()  # collections and golden sets whose rows are replaced
     removed: tuple[str, ...] = ()  # runs to replace
     # Deleted collections and golden sets to restore, by kind and id
-    restored: tuple[tuple[Kind, str], ...] = ()
+    restored: tuple[tuple[LedgerKind, str], ...] = ()
     changes: tuple[Changed, ...] = ()  # stored items with other content, and deleted ones
     undecided: tuple[Changed, ...] = ()  # changes that the choice does not cover
 
 
-def settle(snapshot: Snapshot, imported: Import, choice: Choice | None = None) -> Settled:
+def settle(snapshot: Snapshot, imported: Import, choice: IfStored | None = None) -> Settled:
     """Find out what an import would change, and prepare it for writing.
 
     Content in the store under a later version of the name counts as existing: reimporting it adds nothing.
@@ -46,7 +46,7 @@ def settle(snapshot: Snapshot, imported: Import, choice: Choice | None = None) -
     """
     changes: list[Changed] = []
     replacing: set[str] = set()
-    restored: list[tuple[Kind, str]] = []
+    restored: list[tuple[LedgerKind, str]] = []
     for kind in _KINDS:
         shelf = _Shelf(snapshot, kind, imported)
         for name in _ids(kind, imported, snapshot):
@@ -95,9 +95,9 @@ class _Found:
 class _Shelf:
     """Stored rows of a kind, and the import's rows of that kind; both read once."""
 
-    def __init__(self, snapshot: Snapshot, kind: Kind, imported: Import) -> None:
+    def __init__(self, snapshot: Snapshot, kind: LedgerKind, imported: Import) -> None:
         self._whole = snapshot.with_deleted()
-        self._kind: Kind = kind
+        self._kind: LedgerKind = kind
         # Items hidden with their collection come back when it is restored.
         self._seen = {*_all(snapshot, kind), *_all(snapshot, kind, hidden=True)}
         present = _all(self._whole, kind)
@@ -160,7 +160,7 @@ class _Shelf:
         return dict(rows.select("golden_set_id", "collection_id").iter_rows())
 
 
-def _decided(shelved: _Found, choice: Choice | None) -> tuple[str | None, bool, bool]:
+def _decided(shelved: _Found, choice: IfStored | None) -> tuple[str | None, bool, bool]:
     """Return the id to use (None: undecided), whether it is restored, and whether its content is replaced."""
     change = shelved.change
     if change is None or choice is None:
@@ -175,7 +175,7 @@ def _decided(shelved: _Found, choice: Choice | None) -> tuple[str | None, bool, 
     return change.known[-1], change.deleted != "no", True
 
 
-def _ids(kind: Kind, imported: Import, snapshot: Snapshot) -> list[str]:
+def _ids(kind: LedgerKind, imported: Import, snapshot: Snapshot) -> list[str]:
     """List collections or golden sets with rows in the import, and deleted collections that it names.
 
     Parts follow the decision on their whole.
@@ -195,7 +195,7 @@ def _ids(kind: Kind, imported: Import, snapshot: Snapshot) -> list[str]:
     return list(dict.fromkeys(wholes.get(name) or name for name in ids_of_kind))
 
 
-def _all(snapshot: Snapshot, kind: Kind, *, hidden: bool = False) -> list[str]:
+def _all(snapshot: Snapshot, kind: LedgerKind, *, hidden: bool = False) -> list[str]:
     if kind == "collection":
         return snapshot.collections(parts=True, hidden=hidden)["collection_id"].to_list()
     return snapshot.golden_sets(parts=True, hidden=hidden)["golden_set_id"].to_list()
@@ -218,7 +218,7 @@ def _same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
 
 
 def _runs(
-    snapshot: Snapshot, offered: tuple[Run, ...], choice: Choice | None
+    snapshot: Snapshot, offered: tuple[Run, ...], choice: IfStored | None
 ) -> tuple[list[Run], list[str], list[Changed]]:
     """Return runs under their existing or new names, the replaced ones, and stored runs with the label."""
     # Runs hidden with their collection come back when it is restored.

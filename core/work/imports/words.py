@@ -7,7 +7,17 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from core.importers import ROLES, Import, Preview, Row, TableAs, Value, named, recognised, stacks_of
+from core.importers import (
+    ROLES,
+    Import,
+    NamedValue,
+    Preview,
+    RowMeaning,
+    TableAs,
+    named,
+    recognised,
+    stacks_of,
+)
 from core.importers.meaning import PLACE_OF, mapped
 from core.importers.read.number_format import Open, OpenNumbersError, Reading
 from core.importers.read.text import shown
@@ -92,7 +102,7 @@ _OPTION = re.compile(r"\(--([a-z-]+)[^)]*\)")
 _QUOTED = re.compile(r"`([^`]*)`")
 _ASSUMED = ": taken as "
 _SHOWN = 3
-ROWS: Mapping[Row, str] = {"stack": "a stack", "query": "a query", "passage": "a ranked passage"}
+ROWS: Mapping[RowMeaning, str] = {"stack": "a stack", "query": "a query", "passage": "a ranked passage"}
 LEFT_OUT = ""
 _OF = " of "
 _QUALITY = "quality: "
@@ -102,7 +112,7 @@ _STACK = (
     "usd_per_1k", "usd_per_1m", "n", "embedder", "dim", "mode", "index", "reranker", "candidates",
 )  # fmt: skip
 _COSTS = ("latency_ms", "latency_s", "retrieve_ms", "rerank_ms", "input_tokens", "output_tokens", "item")
-_CHOICES: Mapping[Row, tuple[str, ...]] = {
+_CHOICES: Mapping[RowMeaning, tuple[str, ...]] = {
     "stack": _STACK,
     "query": ("run", "query_id", *_COSTS, "repeat", "answer", "k", "grade", "score", "scale", "judge"),
     "passage": (
@@ -306,7 +316,7 @@ def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> 
     return ("decision", *between, "library"), hint
 
 
-def choices(row: Row | None, known: Mapping[str, str], column: str) -> list[str]:
+def choices(row: RowMeaning | None, known: Mapping[str, str], column: str) -> list[str]:
     """Return the meanings to choose from for a column, the recognised one among them; `LEFT_OUT` first.
 
     Args:
@@ -347,7 +357,7 @@ def meant(typed: str, options: Sequence[str]) -> str:
     return next(iter([*same, *near]), typed)
 
 
-def _of_numbers(value: Value) -> str:
+def _of_numbers(value: NamedValue) -> str:
     stage = "" if value.stage in (None, "total") else f"{value.stage} "
     if value.measure == "ms" or value.measure.startswith("latency_"):
         quantile = value.measure.removeprefix("latency_").replace("ms", "")
@@ -358,7 +368,7 @@ def _of_numbers(value: Value) -> str:
     return f"{'' if name.startswith('quality') else _QUALITY}{name}{', percent' if value.factor != 1 else ''}"
 
 
-def columns_of(preview: Preview, row: Row | None) -> dict[str, str]:
+def columns_of(preview: Preview, row: RowMeaning | None) -> dict[str, str]:
     """Return column → recognised meaning, for rows of this kind."""
     if row == preview.row:
         known = {column: meaning for meaning, column in preview.mapping.items()}
@@ -367,7 +377,7 @@ def columns_of(preview: Preview, row: Row | None) -> dict[str, str]:
     return {column: meaning for meaning, column in meanings.items()}
 
 
-def stack_columns(preview: Preview, row: Row | None) -> list[str]:
+def stack_columns(preview: Preview, row: RowMeaning | None) -> list[str]:
     """Find columns of a table that may each hold a stack's results, or [] if it isn't such a table."""
     if row not in (None, "query") or preview.format != "table" or preview.grid:
         return []
@@ -375,7 +385,7 @@ def stack_columns(preview: Preview, row: Row | None) -> list[str]:
 
 
 def said(
-    preview: Preview, row: Row | None, chosen: Mapping[str, str], cells: str | None = None
+    preview: Preview, row: RowMeaning | None, chosen: Mapping[str, str], cells: str | None = None
 ) -> TableAs | None:
     """Compare a visitor's choices for a table with the recognised ones; None if all are the same.
 

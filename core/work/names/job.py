@@ -20,7 +20,7 @@ from core.diagnostics.names.bundles import (
     LANGUAGES,
     BundleTexts,
     KnownWork,
-    Language,
+    NameLanguage,
     bundles,
     in_ascii,
     phrases,
@@ -31,8 +31,9 @@ from core.diagnostics.names.bundles import (
 from core.diagnostics.names.margins import MEASURED, Embed, ascii_only, looked_up, margins, of_run
 from core.errors import InputError
 from core.pipeline.evaluate.identity import billed_by, model_identity
-from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
-from core.pipeline.sweep.fields import Encoder, Many, Named, Positive, Table
+from core.pipeline.evaluate.session import Result, Session, Site, WorkOrder, work_through
+from core.pipeline.own.config import Positive
+from core.pipeline.sweep.fields import Encoder, Many, Named, Table
 from core.pipeline.sweep.known import KnownNames
 from core.pipeline.sweep.model import OwnModels
 from core.pipeline.sweep.plan import Bill, Line, embedded_lines
@@ -55,7 +56,7 @@ class NamesSpec(Table):
     name: Named = "names"  # Display name
     embedder: Annotated[Many[Encoder], Field(min_length=1)]  # Embedders to measure
     # Languages of the phrases and of the shipped works
-    language: Annotated[Many[Language], Field(min_length=1)] = ("en",)
+    language: Annotated[Many[NameLanguage], Field(min_length=1)] = ("en",)
     entities: Named | None = None  # A custom table instead, with entity, topic and title
     collection: Named | None = None  # A stored collection instead, whose passages have sources and titles
     runs: Positive = 15  # Number of times that bundles are drawn
@@ -77,7 +78,7 @@ class NamesSpec(Table):
         return self.collection or ("" if self.entities is None else Path(self.entities).name)
 
 
-class Measured(NamedTuple):
+class MeasuredMargins(NamedTuple):
     """An embedder with one dimension."""
 
     model: str
@@ -90,8 +91,8 @@ class NamesJob:
     """A requested diagnosis of names, read and checked."""
 
     spec: NamesSpec
-    embedders: tuple[Measured, ...]
-    works: Mapping[Language, tuple[KnownWork, ...]]
+    embedders: tuple[MeasuredMargins, ...]
+    works: Mapping[NameLanguage, tuple[KnownWork, ...]]
     book: PriceBook
 
     @property
@@ -121,7 +122,7 @@ class NamesJob:
         """Return the configuration of an embedder."""
         return embedder_config(self.spec.models.get(model, model))
 
-    def texts(self, language: Language, run: int) -> dict[str, list[BundleTexts]]:
+    def texts(self, language: NameLanguage, run: int) -> dict[str, list[BundleTexts]]:
         """Return the texts of a run's bundles, by condition."""
         return _texts(self.works[language], language, run, self.spec.queries, self.spec.seed)
 
@@ -132,7 +133,7 @@ class NamesJob:
 
 
 def _texts(
-    works: tuple[KnownWork, ...], language: Language, run: int, queries: int, seed: str
+    works: tuple[KnownWork, ...], language: NameLanguage, run: int, queries: int, seed: str
 ) -> dict[str, list[BundleTexts]]:
     drawn = bundles(works, language, run=run, queries=queries, seed=seed)
     return {
@@ -142,7 +143,7 @@ def _texts(
 
 @lru_cache(maxsize=4)  # a plan is recomputed with every other embedder and budget
 def _every_text(
-    works: tuple[tuple[Language, tuple[KnownWork, ...]], ...], runs: int, queries: int, seed: str
+    works: tuple[tuple[NameLanguage, tuple[KnownWork, ...]], ...], runs: int, queries: int, seed: str
 ) -> tuple[frozenset[str], frozenset[str]]:
     asked: set[str] = set()
     candidates: set[str] = set()
@@ -175,7 +176,7 @@ def read_job(
     return NamesJob(spec=spec, embedders=tuple(_measured(spec)), works=works, book=books[spec.prices])
 
 
-def _measured(spec: NamesSpec) -> Iterator[Measured]:
+def _measured(spec: NamesSpec) -> Iterator[MeasuredMargins]:
     for encoder in spec.embedder:
         config = embedder_config(spec.models.get(encoder.name, encoder.name))
         for dim in encoder.dim or (config.default_dim,):
@@ -184,7 +185,7 @@ def _measured(spec: NamesSpec) -> Iterator[Measured]:
             if config.dims and dim not in config.dims:
                 known = ", ".join(map(str, config.dims))
                 raise InputError(f"{encoder.name} has no {dim} dimensions.", do=f"It has: {known}.")
-            yield Measured(encoder.name, dim, config.full_dim(dim))
+            yield MeasuredMargins(encoder.name, dim, config.full_dim(dim))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +216,7 @@ def run_job(job: NamesJob, *, store_results: Callable[[Batch], None], site: Site
     Args:
         store_results: Gets the figures, one batch; a collection for each embedder, dimension and language.
     """
-    order = Order(
+    order = WorkOrder(
         work_id=job.job_id,
         name=job.spec.name,
         collection_id="",

@@ -17,8 +17,8 @@ from core.pipeline.chunk.methods import LANGUAGES as CUT_IN
 from core.pipeline.index.terms import LANGUAGES, Analyzer
 from core.records import Collection, short_hash
 
-Kind = Literal["fact", "typed", "several passages", "comparison", "unanswerable"]
-KINDS: tuple[Kind, ...] = get_args(Kind)  # Kinds of question for a model
+DraftKind = Literal["fact", "typed", "several passages", "comparison", "unanswerable"]
+KINDS: tuple[DraftKind, ...] = get_args(DraftKind)  # Kinds of question for a model
 UNANSWERABLE, LOG = "unanswerable", "log"  # Kinds without a quote
 ITEM_TOKENS = 120  # Maximum tokens of a stretch that a question is drawn from (ours)
 _LEAST_TERMS = 6  # Distinct terms below which a stretch has too little content for a question
@@ -52,7 +52,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Material:
+class DraftMaterial:
     """Documents, and the stretches of them that questions can be about."""
 
     documents: pl.DataFrame = field(repr=False)  # Columns of `core.pipeline.documents.SCHEMA`

@@ -20,7 +20,7 @@ from core.files import read_json, replacing, write_json, write_text
 from core.pipeline.index.terms import Analyzer
 from core.records import JsonMap
 from core.toml_text import toml_text
-from core.work.questions.drafts import Draft, Material, Quote
+from core.work.questions.drafts import Draft, DraftMaterial, Quote
 from core.work.questions.overlap import overlap
 
 CORPUS, QUERIES, QUOTES = "corpus.jsonl", "queries.jsonl", "quotes.csv"
@@ -88,7 +88,7 @@ def refuse_taken(folder: Path) -> None:
         )
 
 
-def write(folder: Path, made: QuestionSet, material: Material, collection: JsonMap) -> None:
+def write(folder: Path, made: QuestionSet, material: DraftMaterial, collection: JsonMap) -> None:
     """Write a set whole or not at all; an earlier one in the same folder is replaced.
 
     Args:
@@ -104,7 +104,7 @@ def write(folder: Path, made: QuestionSet, material: Material, collection: JsonM
         save(draft, made)
 
 
-def _corpus(material: Material) -> Iterator[str]:
+def _corpus(material: DraftMaterial) -> Iterator[str]:
     for source, title, text in material.documents.select("source", "title", "text").iter_rows():
         yield _line({"_id": source, "title": title or "", "text": text, "metadata": {"source": source}})
 

@@ -24,7 +24,7 @@ from core.providers.calls import Keys
 from core.providers.chat import Chat, chat_config, make_chat
 from core.providers.embed import make_embedder
 from core.records import short_hash
-from core.work.questions.drafts import Material, language_of
+from core.work.questions.drafts import DraftMaterial, language_of
 from core.work.questions.known import HEADINGS, headings
 from core.work.questions.logs import LoggedQuestions, read_log
 from core.work.questions.prompts import prompt_hashes
@@ -43,7 +43,7 @@ class QuestionsJob:
     """The job of making one set of questions."""
 
     spec: QuestionsSpec  # The request
-    material: Material
+    material: DraftMaterial
     asked: LoggedQuestions | None = None  # People's questions from a log
     book: PriceBook
     spread: Spread = MEASURED  # Spread of the stacks that the questions should tell apart
@@ -123,7 +123,9 @@ def read_job(
     problems = require(list(chat_problems(named, spec.models, keys)), to_run=to_run)
     documents = _documents(spec, shelf)
     language = spec.language or language_of(documents["text"].to_list())
-    material = Material(documents, language, MODEL_TOKENS) if spec.model else Material(documents, language)
+    material = (
+        DraftMaterial(documents, language, MODEL_TOKENS) if spec.model else DraftMaterial(documents, language)
+    )
     asked = None if spec.log is None else read_log(spec.log, shelf, material.analyzer)
     job = QuestionsJob(spec=spec, material=material, asked=asked, book=books[spec.prices])
     if job.most == 0:

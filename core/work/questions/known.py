@@ -17,7 +17,7 @@ import polars as pl
 
 from core.bidi import strip_bidi_controls
 from core.pipeline.index.terms import tokenise
-from core.work.questions.drafts import Draft, Material, Quote, generator, sampled
+from core.work.questions.drafts import Draft, DraftMaterial, Quote, generator, sampled
 
 KNOWN_ITEM, HEADINGS = "known-item", "headings"
 NOISE = 0.2  # Share of the collection's language model in the mixture (ours)
@@ -27,7 +27,7 @@ _TITLE = 120  # Maximum characters of a heading used as a query
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)(?: {0,3}(?:=+|-+)[ \t]*(?:\n|\Z))?")  # including its underline
 
 
-def known_items(material: Material, seed: str) -> Iterator[Draft]:
+def known_items(material: DraftMaterial, seed: str) -> Iterator[Draft]:
     """Yield a query for every stretch, evenly spread over the sources."""
     items, analyzer = material.items, material.analyzer
     terms = tokenise([item.text for item in items], analyzer)
@@ -52,7 +52,7 @@ def known_items(material: Material, seed: str) -> Iterator[Draft]:
         yield Draft(text=strip_bidi_controls(" ".join(words)), kind=KNOWN_ITEM, quotes=(item,))
 
 
-def _spelled(material: Material, text: str) -> dict[str, str]:
+def _spelled(material: DraftMaterial, text: str) -> dict[str, str]:
     """Return the most common spelling of each term of a text."""
     analyzer = material.analyzer
     counted = Counter(word for word in analyzer.words(text) if not analyzer.is_stop_word(word))
@@ -60,7 +60,7 @@ def _spelled(material: Material, text: str) -> dict[str, str]:
     return dict(zip(analyzer.stems(words), words, strict=True))
 
 
-def _elsewhere(material: Material, term: str, known: dict[str, str]) -> str:
+def _elsewhere(material: DraftMaterial, term: str, known: dict[str, str]) -> str:
     """Return the spelling of a term in the first stretch that has it."""
     if not known:
         for item in reversed(material.items):
@@ -68,7 +68,7 @@ def _elsewhere(material: Material, term: str, known: dict[str, str]) -> str:
     return known.get(term, term)
 
 
-def headings(material: Material, seed: str) -> Iterator[Draft]:
+def headings(material: DraftMaterial, seed: str) -> Iterator[Draft]:
     """Yield headings and titles as queries; the answer is the beginning of the text below.
 
     If several documents share a heading, it is preceded by its document's title.
@@ -83,7 +83,7 @@ def headings(material: Material, seed: str) -> Iterator[Draft]:
         yield Draft(text=by_item[item], kind="heading", quotes=(item,))
 
 
-def _headed(material: Material) -> Iterator[tuple[str, str, Quote]]:
+def _headed(material: DraftMaterial) -> Iterator[tuple[str, str, Quote]]:
     """Yield headings with the title of their document and the stretch that begins below."""
     by_source: dict[str, list[Quote]] = {}
     for item in material.items:

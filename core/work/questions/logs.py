@@ -14,7 +14,7 @@ import polars as pl
 from core.arrays import Floats, Ints
 from core.bidi import strip_bidi_controls
 from core.errors import InputError
-from core.importers import Limits
+from core.importers import ReadLimits
 from core.importers.naming import roles_by
 from core.importers.read.source import opened
 from core.importers.read.tabular import kind_of, read_table
@@ -76,7 +76,7 @@ def read_log(source: LogSource, shelf: Shelf | None, analyzer: Analyzer) -> Logg
 
 def _table(source: LogSource) -> Iterator[tuple[str, int]]:
     assert source.path is not None  # noqa: S101 - the caller sees to it
-    with opened([source.path], Limits()) as (archive,):
+    with opened([source.path], ReadLimits()) as (archive,):
         member = archive.members[0]
         kind = kind_of(member)
         if kind is None and len(archive.members) == 1 and member.name.lower().endswith((".csv", ".txt")):

@@ -73,7 +73,7 @@ def mask(
     """
     by_pattern = [by_patterns(text) for text in texts]
     said, count = [text for text, _ in by_pattern], sum(times for _, times in by_pattern)
-    finders = [Listed.read(listed).places] if listed else []
+    finders = [ListedNames.read(listed).places] if listed else []
     if names:
         found = list(_people(said, names))
         said, times = _hidden(said, found, "[name]")
@@ -112,7 +112,7 @@ def _without_cards(text: str) -> tuple[str, int]:
     return _CARD.sub(card, text), count
 
 
-class Listed:
+class ListedNames:
     """Names to hide, matched as whole words."""
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -123,7 +123,7 @@ class Listed:
                 self._by_first.setdefault(words[0], set()).add(words)
 
     @classmethod
-    def read(cls, path: Path) -> Listed:
+    def read(cls, path: Path) -> ListedNames:
         """Read a list, one name per line.
 
         Raises:

@@ -11,7 +11,7 @@ from rapidfuzz import fuzz, process
 
 from core.bidi import strip_bidi_controls
 from core.pipeline.index.terms import Analyzer
-from core.work.questions.drafts import KINDS, LOG, UNANSWERABLE, Draft, Material, Quote
+from core.work.questions.drafts import KINDS, LOG, UNANSWERABLE, Draft, DraftMaterial, Quote
 
 NOT_IN_TEXT = "quote not in the text"
 NEAR_COPY = "near copy"
@@ -97,7 +97,7 @@ class Screened:
         return {reason: counted[reason] for reason in REASONS if counted[reason]}
 
 
-def screen(drafts: Iterable[Draft], material: Material) -> Screened:
+def screen(drafts: Iterable[Draft], material: DraftMaterial) -> Screened:
     """Split drafts into kept and dropped questions; the first of several copies is kept."""
     kept: list[Draft] = []
     dropped: list[tuple[Draft, str]] = []
@@ -114,7 +114,7 @@ def screen(drafts: Iterable[Draft], material: Material) -> Screened:
     return Screened([draft for place, draft in enumerate(kept) if place not in again], dropped)
 
 
-def _rules(material: Material) -> dict[str, Callable[[Draft], bool]]:
+def _rules(material: DraftMaterial) -> dict[str, Callable[[Draft], bool]]:
     def misquoted(draft: Draft) -> bool:
         if draft.kind in (UNANSWERABLE, LOG):
             return False

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core.pipeline.evaluate.identity import billed_by
-from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
+from core.pipeline.evaluate.session import Result, Session, Site, WorkOrder, work_through
 from core.work.questions.drafts import LOG, Draft
 from core.work.questions.folder import QuestionEntry, QuestionSet, numbered, refuse_taken, write
 from core.work.questions.job import QuestionsJob, clustered, documents_named
@@ -30,7 +30,7 @@ def run_job(job: QuestionsJob, *, site: Site) -> Result:
     if job.spec.out is not None:
         refuse_taken(job.spec.out)
     model = job.spec.model
-    order = Order(
+    order = WorkOrder(
         work_id=job.job_id,
         name=job.spec.name,
         collection_id=job.collection_id,

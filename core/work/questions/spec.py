@@ -6,9 +6,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from core.pipeline.sweep.fields import AsPath, Many, Named, Positive, Table, Under
+from core.pipeline.own.config import AsPath, Positive
+from core.pipeline.sweep.fields import Many, Named, Table, Under
 from core.pipeline.sweep.model import CollectionSource, OwnModels
-from core.work.questions.drafts import KINDS, LOG, Kind
+from core.work.questions.drafts import KINDS, LOG, DraftKind
 from core.work.questions.known import HEADINGS, KNOWN_ITEM
 
 BY_RULE = (KNOWN_ITEM, HEADINGS, LOG)  # Methods that need no model
@@ -38,7 +39,9 @@ class QuestionsSpec(Table):
     collection: Annotated[CollectionSource, Under("path")]
     method: Named = HEADINGS  # "headings", "known-item", "log", or a chat model
     count: Positive = 64  # Number of questions requested
-    kinds: Annotated[Many[Kind], Field(min_length=1)] = (KINDS[0],)  # Kinds for the model, in equal parts
+    kinds: Annotated[Many[DraftKind], Field(min_length=1)] = (
+        KINDS[0],
+    )  # Kinds for the model, in equal parts
     log: Annotated[LogSource | None, Under("path")] = None  # Source of the questions for method "log"
     language: Named | None = None  # Of the texts, in English ("french"); None = by their stop words
     closed_book: bool = True  # Whether to ask the model without the text, and drop what it knows

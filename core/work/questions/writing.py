@@ -15,17 +15,20 @@ from core.pipeline.evaluate.budget import paid
 from core.pipeline.evaluate.measure import in_order
 from core.pipeline.evaluate.session import Session
 from core.providers.chat import Chat
-from core.providers.chat.ask import Task, ask
+from core.providers.chat.ask import ChatTask, ask
 from core.records import short_hash
-from core.work.questions.drafts import Draft, Kind, Quote, sampled
+from core.work.questions.drafts import Draft, DraftKind, Quote, sampled
 from core.work.questions.job import QuestionsJob
-from core.work.questions.prompts import UNKNOWN, Written, asking, closed_book, paraphrase, prompt_hash
+from core.work.questions.prompts import UNKNOWN, WrittenPrompt, asking, closed_book, paraphrase, prompt_hash
 from core.work.questions.rules import located
 
 TRIES = 3  # Maximum number of tries until the model's answer is usable
 SPARE = 1.25  # Number written for each requested one, because some are dropped
 DRAFT, KNOWN, TWIN = "write questions", "closed book", "twins"
-_SHOWN: dict[Kind, int] = {"several passages": 3, "comparison": 2}  # Stretches in one call; otherwise one
+_SHOWN: dict[DraftKind, int] = {
+    "several passages": 3,
+    "comparison": 2,
+}  # Stretches in one call; otherwise one
 _WORDS = re.compile(r"\w+")
 _HELD = 0.8  # Share of the right answer's words from which on an answer contains it (ours)
 T = TypeVar("T")
@@ -33,18 +36,18 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedQuestions:
     """A question to write."""
 
-    kind: Kind
+    kind: DraftKind
     shown: tuple[Quote, ...]  # The stretches shown to the model
 
-    def task(self, language: str) -> Task[Written]:
+    def task(self, language: str) -> ChatTask[WrittenPrompt]:
         """Return the task of writing it."""
         return asking(self.kind, [quote.text for quote in self.shown], language)
 
 
-def wanted(job: QuestionsJob) -> list[Wanted]:
+def wanted(job: QuestionsJob) -> list[WantedQuestions]:
     """Return the questions to write: kinds in turn, stretches evenly over topics and sources."""
     items, topics = job.material.items, job.topics
     order = [at for at, _ in sampled(items, job.spec.seed, topics)]
@@ -58,7 +61,7 @@ def wanted(job: QuestionsJob) -> list[Wanted]:
         start = int(short_hash(job.spec.seed, str(turn)), 16)
         more = elsewhere if kind == "comparison" and elsewhere else near
         others = [more[(start + step) % len(more)] for step in range(min(len(more), _SHOWN.get(kind, 1) - 1))]
-        found.append(Wanted(kind, tuple(items[at] for at in (first, *dict.fromkeys(others)))))
+        found.append(WantedQuestions(kind, tuple(items[at] for at in (first, *dict.fromkeys(others)))))
     return found
 
 
@@ -96,7 +99,7 @@ class Writing:
         self._session.watch.check()
         return work(item)
 
-    def _written(self, one: Wanted) -> Draft:
+    def _written(self, one: WantedQuestions) -> Draft:
         empty = Draft(text="", kind=one.kind)
         told = self._ask(one.task(self._language))
         if told is None:
@@ -120,7 +123,7 @@ class Writing:
         told = self._ask(paraphrase(draft.text, self._language))
         return None if told is None else replace(draft, text=told[0], twin_of=query_id)
 
-    def _ask(self, task: Task[T]) -> tuple[T, dict[str, Any]] | None:
+    def _ask(self, task: ChatTask[T]) -> tuple[T, dict[str, Any]] | None:
         """Return the usable part of the answer, with its cost; None if there is none."""
         try:
             reply = ask(self._chat, task, tries=TRIES)

@@ -15,9 +15,9 @@ from core.pipeline.evaluate.measure import in_order
 from core.pipeline.evaluate.session import Session
 from core.pipeline.sweep.fields import IDEAL, JudgeScorer, Reader
 from core.providers.chat import Chat
-from core.providers.chat.ask import NOTICE, Task, ask, mark_for, marked
+from core.providers.chat.ask import NOTICE, ChatTask, ask, mark_for, marked
 from core.providers.chat.reading import bare, object_schema, whole_number
-from core.work.readers.job import Call, ReaderJob, Wanted
+from core.work.readers.job import ReaderCall, ReaderJob, WantedScores
 from core.work.readers.prompts import Prompt, user
 
 TRIES = 3  # Maximum number of tries until a judge's answer is usable; then it is counted
@@ -74,7 +74,7 @@ def message(chat: Chat, prompt: Prompt, reader: Reader, question: str, passages:
 
 def judging(
     scorer: JudgeScorer, question: str, answer: str, golds: Sequence[str], passages: Sequence[str]
-) -> Task[int | None]:
+) -> ChatTask[int | None]:
     """Return the task of judging an answer, or with "precision" a passage."""
     shown = passages if scorer in OF_PASSAGES else () if scorer in OF_QUESTION else golds
     label = "passage" if scorer in OF_PASSAGES else "reference"
@@ -83,7 +83,7 @@ def judging(
     texts += [marked(f"{label} {number}", text, mark) for number, text in enumerate(shown, 1)]
     texts += [] if scorer == "precision" else [marked("answer", answer, mark)]
     key, among = "helps_0_1" if scorer == "precision" else "score_0_5", SCALES[scorer]
-    return Task(
+    return ChatTask(
         f"{judge_prompt(scorer)}\n\n{NOTICE}",
         "\n\n".join(texts),
         lambda said: whole_number(said, key, among, mark),
@@ -126,7 +126,7 @@ class JudgeCall(NamedTuple):
     passages: tuple[int, ...]
 
 
-class Answering:
+class AnsweringStage:
     """The answers of a job that one process has obtained in a session.
 
     Attributes:
@@ -136,7 +136,7 @@ class Answering:
 
     def __init__(self, job: ReaderJob, session: Session) -> None:
         self._job, self._session = job, session
-        self.answers: dict[Call, ReaderAnswer] = {}
+        self.answers: dict[ReaderCall, ReaderAnswer] = {}
         self.scores: dict[JudgeCall, int | None] = {}
 
     def read(self) -> None:
@@ -162,7 +162,7 @@ class Answering:
                 self._session.tracker.within(done, len(asked), "judgements", facts={"unused": unused})
             self._session.tracker.end()
 
-    def judgements(self, wanted: Wanted, judge: str) -> Iterable[JudgeCall]:
+    def judgements(self, wanted: WantedScores, judge: str) -> Iterable[JudgeCall]:
         """List the questions to a judge about an answer; for "precision" one per passage."""
         call, told = wanted.call, self._job.reader.judge
         answer = self.answers.get(call)
@@ -182,7 +182,7 @@ class Answering:
             golds = () if scorer in OF_PASSAGES | OF_QUESTION else right
             yield JudgeCall(judge, scorer, call.question, answer.text, golds, seen)
 
-    def _ideal(self, wanted: Wanted) -> tuple[str, ...]:
+    def _ideal(self, wanted: WantedScores) -> tuple[str, ...]:
         """Return the same reader's answer from all gold passages; none for that answer itself."""
         call = self._job.ideals.get((wanted.block._replace(mode="gold", k=None), wanted.query_id))
         answer = None if call is None or wanted.block.mode == "gold" else self.answers.get(call)
@@ -193,7 +193,7 @@ class Answering:
         self._session.budget.begin_stage(f"{kind} {model}")
         return self._session.models.chat(model)
 
-    def _one(self, chat: Chat, call: Call) -> ReaderAnswer:
+    def _one(self, chat: Chat, call: ReaderCall) -> ReaderAnswer:
         self._session.watch.check()
         job, prompt = self._job, self._job.prompts[call.prompt]
         texts = [job.texts[place] for place in call.passages]

@@ -36,7 +36,7 @@ OF_GOLD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReaderReplay:
     """A stored run whose final ranking is read."""
 
     run_id: str
@@ -53,7 +53,7 @@ class Material:
     collection_id: str
     questions: Mapping[str, str]  # by id
     texts: Mapping[str, Mapping[str, str]]  # by searched corpus: passages with title and text
-    replays: tuple[Replay, ...]
+    replays: tuple[ReaderReplay, ...]
     golds: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=TABLES["gold_answers"]))
     answerable: Mapping[str, bool] = field(default_factory=dict)  # by question; unknown for others
     held: Set[tuple[object, ...]] = frozenset()  # keys of existing answers
@@ -71,7 +71,7 @@ class AnswerBlock(NamedTuple):
     turn: int  # number of the pass, from 1
 
 
-class Call(NamedTuple):
+class ReaderCall(NamedTuple):
     """A question to a reader, asked once: equal calls have equal answers."""
 
     model: str
@@ -82,12 +82,12 @@ class Call(NamedTuple):
     passages: tuple[int, ...]  # positions in `ReaderJob.texts`
 
 
-class Wanted(NamedTuple):
+class WantedScores(NamedTuple):
     """A requested answer."""
 
     block: AnswerBlock
     query_id: str
-    call: Call
+    call: ReaderCall
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -154,20 +154,20 @@ class ReaderJob:
         return {query: tuple(answers) for query, answers in rows}
 
     @cached_property
-    def wanted(self) -> Sequence[Wanted]:
+    def wanted(self) -> Sequence[WantedScores]:
         """Every answer, in the order of the calls."""
         return list(self._wanted())
 
     @cached_property
-    def ideals(self) -> Mapping[tuple[AnswerBlock, str], Call]:
+    def ideals(self) -> Mapping[tuple[AnswerBlock, str], ReaderCall]:
         """The calls that answer from all gold passages, by block and question."""
         return {(each.block, each.query_id): each.call for each in self.wanted if each.block.mode == "gold"}
 
-    def calls(self, model: str) -> list[Call]:
+    def calls(self, model: str) -> list[ReaderCall]:
         """List the calls of a model, without duplicates."""
         return list(dict.fromkeys(wanted.call for wanted in self.wanted if wanted.call.model == model))
 
-    def sent(self, replay: Replay, query_id: str, mode: Mode, k: int | None) -> tuple[str, ...] | None:
+    def sent(self, replay: ReaderReplay, query_id: str, mode: Mode, k: int | None) -> tuple[str, ...] | None:
         """Return the passages to send for a question, best first; None if the mode leaves none."""
         ranked, gold = replay.ranked.get(query_id, ()), replay.gold.get(query_id, ())
         if mode == "none":
@@ -185,7 +185,7 @@ class ReaderJob:
             return first
         return tuple(name for name in first if (name in known) == (mode == "gold_only")) or None
 
-    def made(self, replay: Replay, query_id: str, kind: str, most: int) -> tuple[str, ...]:
+    def made(self, replay: ReaderReplay, query_id: str, kind: str, most: int) -> tuple[str, ...]:
         """Return distractors made from a question's first gold passages; fewer if these give fewer."""
         others = [answer for other, (answer, *_) in sorted(self.golds.items()) if other != query_id]
         wrong = others[crc32(query_id.encode()) % len(others)] if others else None
@@ -209,7 +209,7 @@ class ReaderJob:
         """Return item and unit of everything that is paid for."""
         return [pair for name in self.reader.asked for pair in billed_by("chat", name, self.models)]
 
-    def _wanted(self) -> Iterator[Wanted]:
+    def _wanted(self) -> Iterator[WantedScores]:
         reader = self.reader
         conditions = [
             (model, name, temperature, turn, mode, k)
@@ -231,7 +231,9 @@ class ReaderJob:
                         shown += self.made(replay, query_id, mode, k or 0) if mode in MADE else ()
                         places = tuple(self._placed[text] for text in shown)
                         question = self.material.questions[query_id]
-                        yield Wanted(block, query_id, Call(model, name, temperature, turn, question, places))
+                        yield WantedScores(
+                            block, query_id, ReaderCall(model, name, temperature, turn, question, places)
+                        )
 
 
 def require_material(job: ReaderJob) -> None:

@@ -13,12 +13,12 @@ from core.pipeline.sweep.fields import IDEAL, Reader
 from core.pipeline.sweep.plan import Bill, Line, Plan, asked_seconds, priced_lines
 from core.pipeline.sweep.problems import Problem, Severity, SpecError
 from core.providers.chat import Chat, chat_config, make_chat
-from core.providers.chat.ask import Task
+from core.providers.chat.ask import ChatTask
 from core.providers.tokens import counter
 from core.readers.scoring import ABSTAINING, SCORERS
 from core.tables import frame
 from core.work.readers.answering import ANSWER, JUDGE, can_judge, judging, message
-from core.work.readers.job import Call, Material, ReaderJob, Replay, require_models
+from core.work.readers.job import Material, ReaderCall, ReaderJob, ReaderReplay, require_models
 
 _T = TypeVar("_T")
 SAMPLE = 500  # If there are more calls, this many are counted, evenly spread, and the sum is scaled
@@ -120,7 +120,7 @@ def _typical(job: Job, reader: Reader) -> Material:
     names = list(map(str, range(most)))
     questions = dict(job.queries.select("query_id", "text").iter_rows())
     replays = tuple(
-        Replay(stack.stack_id, "", {
+        ReaderReplay(stack.stack_id, "", {
             query: tuple(names[(at * 7919 + of * 104_729 + rank) % most] for rank in range(deep))
             for of, query in enumerate(questions)
         })
@@ -132,7 +132,7 @@ def _typical(job: Job, reader: Reader) -> Material:
 
 
 def _answering(
-    job: ReaderJob, model: str, chat: Chat, calls: Sequence[Call], *, known: bool
+    job: ReaderJob, model: str, chat: Chat, calls: Sequence[ReaderCall], *, known: bool
 ) -> Iterator[Line]:
     if chat.local or not calls:
         return
@@ -164,7 +164,7 @@ def _judging(job: ReaderJob, judge: str, chat: Chat) -> Iterator[Line]:
     yield from priced_lines((JUDGE, judge, number), used, job.book, exact=False, notes=[_MOST])
 
 
-def _tasks(job: ReaderJob, call: Call, golds: Sequence[str]) -> Iterator[Task[int | None]]:
+def _tasks(job: ReaderJob, call: ReaderCall, golds: Sequence[str]) -> Iterator[ChatTask[int | None]]:
     """List the judge's tasks for an answer of maximum length."""
     answer = "word " * (job.reader.max_tokens or job.prompts[call.prompt].max_tokens)
     texts = [job.texts[place] for place in call.passages]

@@ -13,14 +13,14 @@ from pydantic import Field, model_validator
 from core.answers import KEY
 from core.errors import BudgetError, ProviderError
 from core.jobs import Stopped
-from core.pipeline.evaluate.session import Order, Result, Session, Site, work_through
+from core.pipeline.evaluate.session import Result, Session, Site, WorkOrder, work_through
 from core.pipeline.sweep.fields import JudgeScorer, Named, Reader, Table, Under
 from core.pipeline.sweep.model import CollectionSource, OwnModels
 from core.readers.scoring import CITING, scored
 from core.records import Batch
 from core.tables import TABLES, frame
-from core.work.readers.answering import ANSWER, JUDGE, SCALES, Answering
-from core.work.readers.job import ReaderJob, Wanted, require_material
+from core.work.readers.answering import ANSWER, JUDGE, SCALES, AnsweringStage
+from core.work.readers.job import ReaderJob, WantedScores, require_material
 
 
 class ReaderSpec(Table):
@@ -57,7 +57,7 @@ def run_job(job: ReaderJob, *, store_results: Callable[[Batch], Left], site: Sit
         store_results: Adds answers and scores to the runs' existing ones; returns what was left out.
     """
     require_material(job)
-    order = Order(
+    order = WorkOrder(
         work_id=job.job_id,
         name=job.name,
         collection_id=job.collection_id,
@@ -83,7 +83,7 @@ def answer(job: ReaderJob, store_results: Callable[[Batch], Left], session: Sess
         Stopped: If somebody stopped it.
     """
     session.tracker.expect({ANSWER: len(job.reader.models), JUDGE: len(job.reader.judges)})
-    answering = Answering(job, session)
+    answering = AnsweringStage(job, session)
     try:
         answering.read()
         answering.judge()
@@ -99,7 +99,7 @@ def answer(job: ReaderJob, store_results: Callable[[Batch], Left], session: Sess
     return f"{answers} answers"
 
 
-def batch_of(job: ReaderJob, answering: Answering) -> Batch:
+def batch_of(job: ReaderJob, answering: AnsweringStage) -> Batch:
     """Return the answers of blocks with every question answered, and their scores."""
     lacking = {wanted.block for wanted in job.wanted if wanted.call not in answering.answers}
     whole = [wanted for wanted in job.wanted if wanted.block not in lacking]
@@ -120,7 +120,7 @@ def batch_of(job: ReaderJob, answering: Answering) -> Batch:
     )
 
 
-def _relevant(job: ReaderJob, whole: Sequence[Wanted], answering: Answering) -> pl.DataFrame:
+def _relevant(job: ReaderJob, whole: Sequence[WantedScores], answering: AnsweringStage) -> pl.DataFrame:
     """Return whether each sent passage is gold, for questions with gold passages."""
     key = {name: TABLES["answers"][name] for name in KEY}
     schema = pl.Schema({**key, "relevant": pl.List(pl.Boolean)})
@@ -136,11 +136,11 @@ def _relevant(job: ReaderJob, whole: Sequence[Wanted], answering: Answering) -> 
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _key(wanted: Wanted) -> dict[str, Any]:
+def _key(wanted: WantedScores) -> dict[str, Any]:
     return dict(zip(KEY, wanted.key, strict=True))
 
 
-def _judged(job: ReaderJob, whole: list[Wanted], answering: Answering) -> Iterator[dict[str, Any]]:
+def _judged(job: ReaderJob, whole: list[WantedScores], answering: AnsweringStage) -> Iterator[dict[str, Any]]:
     for wanted, judge in product(whole, job.reader.judges):
         by_scorer: dict[JudgeScorer, list[int | None]] = {}
         for one in answering.judgements(wanted, judge):

@@ -101,7 +101,7 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
     """Read from the store the data for the runs to read."""
     from core.pipeline.evaluate import corpus_of  # noqa: PLC0415 - with the engines, a second
     from core.pipeline.sweep.fields import WORKSPACE  # noqa: PLC0415
-    from core.work.readers.job import DOSED, Material, Replay  # noqa: PLC0415
+    from core.work.readers.job import DOSED, Material, ReaderReplay  # noqa: PLC0415
 
     collections = snapshot.collections()["collection_id"]
     if collection_id not in set(collections):
@@ -114,7 +114,7 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
     deep, dosed = max(1, reader.depth), bool(DOSED & set(reader.modes))
     whole = dosed or bool(({"gold"} | MADE.keys()) & set(reader.modes))  # Whether gold passages are sent
     replays = tuple(
-        Replay(
+        ReaderReplay(
             name,
             searched[name],
             _ranked(snapshot, name, deep, questions),

@@ -12,7 +12,7 @@ from core.analysis.moves.cost import Ground, items_of
 from core.analysis.moves.switching import asked_move
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
-from core.axes import Spec, is_called
+from core.axes import AxisSpec, is_called
 from core.decide.axes import COST, STEPS
 from core.decide.switching import Terms, largest, needed
 from core.pipeline.evaluate import Job
@@ -47,7 +47,7 @@ def near(snapshot: Snapshot, job: Job) -> tuple[Job, list[Problem]]:
     return replace(job, stacks=kept), [Problem(_WHERE, reason, "", Severity.WARNING)]
 
 
-def _running(snapshot: Snapshot, job: Job) -> Spec:
+def _running(snapshot: Snapshot, job: Job) -> AxisSpec:
     """Return the specification of the stack that runs today: named by the search, or marked in the store."""
     name, runs = job.spec.get("incumbent"), snapshot.runs(job.collection_id)
     named = [stack.spec for stack in job.stacks if is_called(name, stack.label, stack.spec)]
@@ -64,11 +64,11 @@ def _running(snapshot: Snapshot, job: Job) -> Spec:
     raise SpecError([Problem(_WHERE, reason, 'Name it: incumbent = "NAME" at the top, or mark it.')])
 
 
-def _same(running: Spec, stack: Stack) -> bool:
+def _same(running: AxisSpec, stack: Stack) -> bool:
     return stack.spec == running or needed(running, stack.spec) == {}
 
 
-def _within(snapshot: Snapshot, job: Job, running: Spec, stack: Stack, how: Search) -> bool:
+def _within(snapshot: Snapshot, job: Job, running: AxisSpec, stack: Stack, how: Search) -> bool:
     if _same(running, stack):
         return True
     terms = Terms.of(f"{name}={value:.10g}" for name, value in how.move.items())

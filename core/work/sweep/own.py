@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from core.analysis.workspace.figures.latencies import empty_pipeline
 from core.number_format import count, ms
-from core.pipeline.own.config import Match
-from core.pipeline.own.passages import Way
+from core.pipeline.own.config import MatchBy
+from core.pipeline.own.passages import PlacedBy
 from core.pipeline.own.signature import fewer_words
 from core.records import JsonMap
 from core.toml_text import toml, toml_text
 
-MATCHES: Mapping[Match, str] = {
+MATCHES: Mapping[MatchBy, str] = {
     "ids": "ids or texts", "places": "ids, texts, places", "headings": "also headings",
 }  # fmt: skip
 """How a pipeline's passages may be recognised, in words."""
@@ -27,7 +27,7 @@ _COUNTED = {
     "not_a_number": "{} had a score that is not a number; the order is that in which they came.",
     "beside_pool": "{} were returned but are not in the pool that came with them, and were added to it.",
 }
-WAYS: Mapping[Way, str] = {
+WAYS: Mapping[PlacedBy, str] = {
     "id": "id", "source": "path of the document", "text": "text", "span": "place in the document",
     "quote": "quote", "heading": "source and heading",
 }  # fmt: skip
@@ -51,7 +51,7 @@ class OwnForm:
     response: Mapping[str, str] = field(default_factory=dict)  # the locations of values in its response
     key_env: str = ""
     params: Mapping[str, Sequence[object]] = field(default_factory=dict)
-    match: Match = "places"  # how a passage may be recognised
+    match: MatchBy = "places"  # how a passage may be recognised
     candidates: int = 50  # K
     version: str = ""
     version_cmd: str = ""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.analysis.workspace.narrow import (
-    Choices,
+    NarrowChoices,
     Offer,
     about_judging,
     about_offer,
@@ -100,11 +100,18 @@ def test_a_query_that_a_run_was_not_asked_is_not_judged_there(tmp_path: Path):
 
 
 def test_deciding_on_them(uneven: Snapshot):
-    found = narrow(uneven, LAB, AT_2, Latency(), BOOK, choices=Choices(judging(AT_2.k, "most")))
+    found = narrow(uneven, LAB, AT_2, Latency(), BOOK, choices=NarrowChoices(judging(AT_2.k, "most")))
     assert found.scope == replace(LAB, judging=Judging(2, 0.8))
     assert found.compared.sentences == about_judging(found.scope, 12)
     with pytest.raises(InputError, match="Only 0 queries are judged so well"):
-        narrow(uneven, Scope("lab", "other"), AT_2, Latency(), BOOK, choices=Choices(judging(AT_2.k, "half")))
+        narrow(
+            uneven,
+            Scope("lab", "other"),
+            AT_2,
+            Latency(),
+            BOOK,
+            choices=NarrowChoices(judging(AT_2.k, "half")),
+        )
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis.workspace.narrow import Choices, narrow
+from core.analysis.workspace.narrow import NarrowChoices, narrow
 from core.analysis.workspace.scope import Ids, Latency, Scope
 from core.store import Store
 from tests.stores import Lab
@@ -67,6 +67,6 @@ def test_stacks_that_searched_other_texts_do_not_compare(tmp_path: Path):
     assert found.compared.apart.rows() == [
         ("BM25, K = 50 · other texts", "searched other texts of the same passages")
     ]
-    whole = narrow(snapshot, LAB, AT_10, Latency(), BOOK, choices=Choices(as_they_are=True))
+    whole = narrow(snapshot, LAB, AT_10, Latency(), BOOK, choices=NarrowChoices(as_they_are=True))
     assert "BM25, K = 50 · other texts" in whole.table["name"]
     assert any("searched other texts" in said for said in whole.compared.sentences)

@@ -10,7 +10,7 @@ import pytest
 from core.analysis.workspace.people import corrected_means, set_right, unused
 from core.metrics import Measure
 from core.records import Batch
-from core.stats.corrected import Scored, correct
+from core.stats.corrected import ScoredLabels, correct
 from core.store import Snapshot
 from tests.stores import Lab
 from tests.views.readers.test_judges import QUESTIONS, scores
@@ -33,7 +33,7 @@ def test_values_by_question_have_the_corrected_mean_and_its_scatter():
     judged = np.clip(truth + random.normal(0, 0.1, 200), 0, 1)
     graded = np.where(np.arange(200) < 50, truth, np.nan)
     values = set_right(judged[None, :, None], graded[None, :, None])[0, :, 0]
-    told = correct(Scored(graded, judged))
+    told = correct(ScoredLabels(graded, judged))
     assert values.mean() == pytest.approx(told.value)
     assert values.std() / np.sqrt(200) == pytest.approx(np.sqrt(np.sum(told.influence**2)))
     few = np.where(np.arange(200) < 5, truth, np.nan)

@@ -20,7 +20,7 @@ from core.records import Origin
 from core.store import Snapshot
 from core.views.curves.page import as_deep, curve_table
 from core.views.queries.one_query import one_query
-from core.views.what_if.scenarios import Choice, matrix
+from core.views.what_if.scenarios import ScenarioChoice, matrix
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB, table
 
@@ -160,7 +160,7 @@ def test_a_deeper_measure_beside_the_row_is_of_the_whole_ranking(tmp_path: Path)
     whole = evidence(snapshot, ["six"], "gold", [Measure("RA-nWG", 6)])
     assert row["run_id"] == "two"
     assert row["RA-nWG@6"] == pytest.approx(at_cutoff(whole, Measure("RA-nWG", 6)).mean())
-    choice = Choice("any", "asked", "two", "own")
+    choice = ScenarioChoice("any", "asked", "two", "own")
     asked = {"quality": view.quality, "latency": view.latency}
     (told,) = matrix(snapshot, view.table, view.scope, [choice], BOOK, **asked).iter_rows(named=True)
     assert told["RA-nWG@30"] == pytest.approx(row["RA-nWG@6"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.analysis.scoring.table import score_table
-from core.analysis.workspace.narrow import Choices, narrow
+from core.analysis.workspace.narrow import NarrowChoices, narrow
 from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.units import other_units, units
@@ -91,7 +91,7 @@ def test_what_finds_documents_is_set_apart_and_shown_together_where_that_is_aske
     assert found.compared.sentences == (
         "1 stack retrieves whole documents, 2 others passages. They are set apart.",
     )
-    together = narrow(snapshot, LAB, AT_10, Latency(), BOOK, choices=Choices(as_they_are=True))
+    together = narrow(snapshot, LAB, AT_10, Latency(), BOOK, choices=NarrowChoices(as_they_are=True))
     assert together.table["name"].to_list() == ["a", "b", "c · whole documents"]
     assert together.compared.apart.is_empty()
     assert together.compared.sentences == (

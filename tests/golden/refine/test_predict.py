@@ -9,7 +9,7 @@ import pytest
 from core.errors import InputError
 from core.golden.refine.base import RefineSettings
 from core.golden.refine.predict import (
-    Noise,
+    GradeNoise,
     World,
     affordable,
     noise_of,
@@ -135,7 +135,7 @@ def test_the_noise_is_found_from_repeats(sigma: float):
 
 def test_the_ends_of_the_noise():
     same = [[[3, 1, 2], [3, 1, 2]], [[5, 4], [5, 4]]]
-    assert noise_of(same) == Noise(0.0, 0.0, 0.0, 1.0, 2, 4)
+    assert noise_of(same) == GradeNoise(0.0, 0.0, 0.0, 1.0, 2, 4)
     opposite = noise_of([[[1, 2, 3], [3, 2, 1]]])
     assert (opposite.sigma, opposite.agreement) == (10, -1)
     assert np.isnan([opposite.low, opposite.high]).all(), "one batch has no interval"
@@ -181,12 +181,12 @@ GRADES = {f"q{query}": [5] * 4 + [4] * 8 + [3] * 12 + [2] * 8 + [1] * 4 for quer
 @pytest.mark.parametrize(
     ("noise", "recommended"),
     [
-        (Noise(0.3, 0.2, 0.4, 0.7, 10, 30), {"locks", "map"}),
-        (Noise(9.0, 5.0, 10.0, 0.0, 10, 30), {"none"}),
-        (Noise(0.3, 0.1, 10.0, 0.7, 2, 4), {"none"}),  # too little is known of the judge
+        (GradeNoise(0.3, 0.2, 0.4, 0.7, 10, 30), {"locks", "map"}),
+        (GradeNoise(9.0, 5.0, 10.0, 0.0, 10, 30), {"none"}),
+        (GradeNoise(0.3, 0.1, 10.0, 0.7, 2, 4), {"none"}),  # too little is known of the judge
     ],
 )
-def test_what_is_recommended(noise: Noise, recommended: set[str]):
+def test_what_is_recommended(noise: GradeNoise, recommended: set[str]):
     found = predict(noise, GRADES, RefineSettings(turns=60), 0.01, runs=8)
     assert found.recommended in recommended
     none, locks, least = found.ways.to_dicts()
@@ -198,7 +198,9 @@ def test_what_is_recommended(noise: Noise, recommended: set[str]):
 
 
 def test_without_an_interval_or_a_price_it_says_so():
-    found = predict(Noise(0.3, np.nan, np.nan, 0.7, 1, 2), GRADES, RefineSettings(turns=30), None, runs=3)
+    found = predict(
+        GradeNoise(0.3, np.nan, np.nan, 0.7, 1, 2), GRADES, RefineSettings(turns=30), None, runs=3
+    )
     assert found.ways["worst"].to_list() == [None] * 3
     assert found.ways["usd"].to_list() == [0.0, None, None]
 
@@ -220,7 +222,7 @@ def test_a_budget_limits_the_calls_and_so_the_way():
     assert affordable(settings, 0.01, 64, None) == settings
     assert affordable(settings, 0.01, 64, 38.4).turns == 60
     assert affordable(settings, 0.01, 64, 0.0).turns == 1
-    noise = Noise(1 / 1.1, np.nan, np.nan, 0.5, 10, 30)
+    noise = GradeNoise(1 / 1.1, np.nan, np.nan, 0.5, 10, 30)
     rich, poor = (
         predict(noise, GRADES, settings, 0.01, runs=20, limit=limit) for limit in (None, 10 * 0.01 * 50)
     )

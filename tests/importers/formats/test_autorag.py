@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import polars as pl
 import pytest
 
-from core.importers import Limits, preview
+from core.importers import ReadLimits, preview
 from core.store import Store
 from tests.importers.helpers import SHARED, graded, needs, parquet, read, refusal, rows, up, zipped
 
@@ -199,7 +199,7 @@ def test_data_without_results_is_a_collection():
 
 def test_lists_that_unfold_to_far_more_than_the_file_are_refused():
     bomb = parquet(QA[:1].with_columns(retrieval_gt=pl.lit([["a"] * 40_000])))
-    found = refusal(up("qa.parquet", bomb), collection_id="c", limits=Limits(grace_bytes=1000, ratio=100))
+    found = refusal(up("qa.parquet", bomb), collection_id="c", limits=ReadLimits(grace_bytes=1000, ratio=100))
     assert "claims 40,001 values of lists" in found
 
 

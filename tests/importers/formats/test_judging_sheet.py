@@ -7,7 +7,7 @@ import pytest
 import xlsxwriter
 
 from core.golden.book import Item, Queue
-from core.importers import Limits
+from core.importers import ReadLimits
 from core.importers.formats.judging_sheet import COLUMNS, SHEET
 from core.importers.read.source import opened
 from core.importers.read.tabular import first_rows
@@ -139,7 +139,7 @@ def test_what_is_written_is_read_again_and_nothing_runs(tmp_path: Path):
 @pytest.mark.parametrize("lines", [30, 12_000])  # more than are looked at; more than the head of a file
 def test_texts_of_many_lines_are_looked_at_in_whole_rows(lines: int):
     csv = CSV.replace("lines", "lines\n" * lines)
-    with opened([up("sheet.csv", csv)], Limits()) as archives:
+    with opened([up("sheet.csv", csv)], ReadLimits()) as archives:
         shown = first_rows(archives[0].members[0], 3)
     assert shown is not None
     assert shown["passage_id"].to_list() == ["p1", "p2", "'-p3"][: 3 if lines == 30 else 2]

@@ -10,7 +10,7 @@ import pytest
 from core.errors import InputError
 from core.importers import Options, Preview, preview
 from core.importers.meaning import TableAs, mapped
-from core.importers.naming import Value, named, normal
+from core.importers.naming import NamedValue, named, normal
 from core.importers.read.number_format import Reading
 from core.importers.report import FileReport
 from tests.importers.formats.test_excel import book
@@ -388,7 +388,7 @@ def test_the_preview_says_what_was_recognised():
 
 def test_normal_names():
     assert normal(" Latency (ms) ") == "latency_ms"
-    assert Value("c", "latency_p50", "total", factor=1000.0).name == "latency_p50_s"
+    assert NamedValue("c", "latency_p50", "total", factor=1000.0).name == "latency_p50_s"
 
 
 @pytest.mark.parametrize("name", ["model", "Method", "config", "stack"])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from core.importers import Limits
+from core.importers import ReadLimits
 from tests.importers.helpers import parquet, read, refusal, rows, up, zipped
 
 CSV = "query_id,doc_id,rank,score\nq1,a,1,0.9\nq1,b,2,0.8\nq2,a,1,0.7\n"
@@ -235,7 +235,7 @@ def test_broken_tables_name_file_line_and_column(text, options, message):
 def test_limits_of_columns_and_cells():
     wide = ",".join(["qid", "did", "rank", *(f"c{number}" for number in range(10_000))])
     assert "x:1: 10,003 columns; the limit is 10,000." in refusal(up("x", wide + "\n"), format="table")
-    small = Limits(cell_bytes=100)
+    small = ReadLimits(cell_bytes=100)
     assert "x:5, column `doc_id`: The cell is longer than 100 bytes." in refusal(
         up("x", CSV + f"q3,{'a' * 101},1,1\n"), limits=small
     )
@@ -247,7 +247,7 @@ def test_limits_of_columns_and_cells():
 
 def test_a_parquet_file_that_claims_too_many_rows():
     data = parquet(pl.DataFrame({"qid": ["q"] * 400_000, "did": ["a"] * 400_000, "rank": [1] * 400_000}))
-    limits = Limits(grace_bytes=1000, ratio=10)
+    limits = ReadLimits(grace_bytes=1000, ratio=10)
     assert "The file claims 400,000 rows" in refusal(up("x", data), limits=limits)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.importers import Limits
+from core.importers import ReadLimits
 from core.importers.read import ordering
 from core.importers.runs import slug
 from tests.importers.helpers import lost, parquet, read, refusal, rows, up
@@ -112,8 +112,8 @@ TABBED = {
 
 @pytest.mark.parametrize(("content", "expected"), TABBED.values(), ids=TABBED.keys())
 def test_tabs_part_the_fields_of_a_line_that_has_enough_of_them(content, expected):
-    for size in (Limits().block_bytes, 16):
-        made = read(up("f2.run", content), limits=Limits(block_bytes=size))
+    for size in (ReadLimits().block_bytes, 16):
+        made = read(up("f2.run", content), limits=ReadLimits(block_bytes=size))
         ids = rows(made, "rankings").select(pl.format("{}/{}", "query_id", "passage_id"))
         assert ids.to_series().to_list() == expected
         assert [run.label for run in made.runs] == ["x"]
@@ -249,7 +249,7 @@ def again(lines: str, kind: str):
 def test_of_a_passage_that_a_list_repeats_the_first_place_counts(kind, lines, expected, count, line):
     at = line + {"trec": 0, "csv": 1, "parquet": 0}[kind]
     for room in (3_000_000, 0):
-        made = read(again(lines, kind), limits=Limits(rows_in_memory=room))
+        made = read(again(lines, kind), limits=ReadLimits(rows_in_memory=room))
         assert order(made, "q") == expected
         assert rows(made, "rankings")["rank"].to_list() == [1, 2]
         assert [(each.count, each.reason, each.first) for each in lost(made)] == [
@@ -295,15 +295,15 @@ def test_two_qrels_files_are_two_golden_sets_unless_named_the_same():
 def test_blocks_do_not_change_what_is_read():
     whole = read(up("x", RUN * 1))
     for size in (7, 16, 33, 1000):
-        parts = read(up("x", "\ufeff# c\n" + RUN), limits=Limits(block_bytes=size))
+        parts = read(up("x", "\ufeff# c\n" + RUN), limits=ReadLimits(block_bytes=size))
         assert rows(parts, "rankings").drop("run_id").equals(rows(whole, "rankings").drop("run_id"))
     assert "x:4: This line has 5" in refusal(
-        up("x", RUN + "q Q0 a 1 2\n"), limits=Limits(block_bytes=8), format="trec-run"
+        up("x", RUN + "q Q0 a 1 2\n"), limits=ReadLimits(block_bytes=8), format="trec-run"
     )
 
 
 def test_endless_line_and_long_field():
-    limits = Limits(block_bytes=64, line_bytes=200, cell_bytes=50)
+    limits = ReadLimits(block_bytes=64, line_bytes=200, cell_bytes=50)
     assert "x:4: The line is longer than 200 bytes." in refusal(up("x", RUN + "a" * 1000), limits=limits)
     long = RUN + f"q3 Q0 {'d' * 60} 1 1 t\n"
     assert "x:4, column `passage_id`: A field is longer than 50 bytes." in refusal(

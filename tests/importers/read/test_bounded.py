@@ -15,7 +15,7 @@ import pytest
 
 from core.errors import InputError
 from core.importers.read.jsons import MOST_LOOKED_AT, broken, read_json
-from core.importers.read.member import Limits
+from core.importers.read.member import ReadLimits
 from core.importers.read.source import opened
 from core.sandbox import Bounded
 from tests.importers.crafted import ARCHIVES, CRAFTED, HDF5, JSONS, PARQUET, SQLITE, TEXTS, WORKBOOKS
@@ -110,7 +110,7 @@ def test_what_a_small_file_claims_is_refused_by_its_name(name: str):
 
 def test_where_packed_json_is_broken_is_looked_for_in_small_files_only():
     small, large = (gzip.compress(b"[" + b"1," * values + b"x]") for values in (1_000, MOST_LOOKED_AT // 2))
-    with opened([up("a.json.gz", small), up("b.json.gz", large)], Limits()) as (one, other):
+    with opened([up("a.json.gz", small), up("b.json.gz", large)], ReadLimits()) as (one, other):
         assert broken(one.members[0]) is not None
         assert broken(other.members[0]) is None
 
@@ -118,7 +118,7 @@ def test_where_packed_json_is_broken_is_looked_for_in_small_files_only():
 def test_values_that_would_take_all_memory_are_not_read(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("core.importers.read.jsons.MOST_HELD", 1 << 20)
     with opened([up("a.json", b"[" + b"[]," * 20_000 + b"1]"), up("b.json", b"[" + b"1," * 20_000 + b"1]")],
-                Limits()) as (lists, numbers):  # fmt: skip
+                ReadLimits()) as (lists, numbers):  # fmt: skip
         assert read_json(numbers.members[0])
         with pytest.raises(InputError, match="GiB of memory"):
             read_json(lists.members[0])

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from core.importers import Limits, Options
+from core.importers import Options, ReadLimits
 from core.store import Store
 from core.views.text import to_csv
 from core.work.imports import imports
@@ -85,7 +85,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "10 MB in one cell": (f"query_id,passage_id,rank\nq1,{'x' * (10 << 20)}y,1\n".encode(), "longer than"),
     "10 MB in one field": (f"{RUN}q1 Q0 {'x' * (10 << 20)}y 3 8.5 bm25\n".encode(), "longer than"),
 }
-LIMITS = Limits(grace_bytes=1 << 20)
+LIMITS = ReadLimits(grace_bytes=1 << 20)
 
 
 @pytest.mark.parametrize(("data", "message"), REFUSED.values(), ids=REFUSED)

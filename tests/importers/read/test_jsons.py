@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.importers import Limits
+from core.importers import ReadLimits
 from core.importers.read.jsons import (
     at,
     expect,
@@ -25,7 +25,7 @@ from core.importers.read.tabular import read_objects
 
 def member(content: str | bytes) -> Member:
     data = content.encode() if isinstance(content, str) else content
-    return Member("f.json", "f.json", len(data), Limits(), lambda: io.BytesIO(data))
+    return Member("f.json", "f.json", len(data), ReadLimits(), lambda: io.BytesIO(data))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from core.importers import Limits
+from core.importers import ReadLimits
 from tests.importers.helpers import read, refusal, rows, up
 
 HEAD = "run,query_id,passage_id,rank,score,note,latency_ms,rerank_input_tokens,rerank_model\n"
@@ -20,7 +20,7 @@ TEXT = HEAD + "".join(
 )
 JSONL = pl.read_csv(TEXT.encode(), infer_schema=False).drop("note").write_ndjson()
 FORMS = {"t.csv": TEXT, "t.tsv": TEXT.replace(",", "\t"), "t": JSONL}
-SMALL = Limits(table_bytes=10, rows_in_memory=5, block_bytes=90)
+SMALL = ReadLimits(table_bytes=10, rows_in_memory=5, block_bytes=90)
 KEYS = {"rankings": ["run_id", "query_id", "rank"], "timings": ["run_id", "query_id"]}
 
 
@@ -67,5 +67,5 @@ def test_errors_name_the_line_of_the_file(line, message):
 
 def test_a_quote_that_is_never_closed_is_refused():
     text = "query_id,passage_id,rank\n" + 'q1,"d1,1\n' + "q1,d2,2\n" * 200
-    limits = Limits(table_bytes=10, block_bytes=64, line_bytes=256)
+    limits = ReadLimits(table_bytes=10, block_bytes=64, line_bytes=256)
     assert "Check its quotes" in refusal(up("t.csv", text), limits=limits)

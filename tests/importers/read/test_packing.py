@@ -12,7 +12,7 @@ import zlib
 import pyarrow as pa
 import pytest
 
-from core.importers import Limits
+from core.importers import ReadLimits
 from tests.importers.helpers import read, refusal, rows, up
 
 RUN = "q1 Q0 a 1 9.5 bm25\nq1 Q0 b 2 9.0 bm25\n"
@@ -77,10 +77,10 @@ def test_cut_off(ending, cut):
 @pytest.mark.parametrize("ending", PACKED)
 def test_bombs(ending):
     data = PACKED[ending]((RUN * 200_000).encode())
-    by_ratio = Limits(grace_bytes=1 << 20, ratio=50)
+    by_ratio = ReadLimits(grace_bytes=1 << 20, ratio=50)
     for name, offered in (("x", data), ("x.tar", PACKED[ending](tarred({"run.txt": RUN * 100_000})))):
         assert "more than 50 times its size" in refusal(up(name, offered), limits=by_ratio)
-        by_size = Limits(total_bytes=1 << 20)
+        by_size = ReadLimits(total_bytes=1 << 20)
         assert "more than 1,048,576 bytes" in refusal(up(name, offered), limits=by_size)
     within = tarred({f"run.{ending}": data})
     assert "times its size" in refusal(up("x.tar", within), limits=by_ratio)
@@ -150,7 +150,7 @@ def test_twice_cut_off_and_too_many():
     whole = tarred({"a": RUN * 100})
     assert "x.tar" in refusal(up("x.tar", whole[:1024]))
     many = tarred({str(number): RUN for number in range(11)})
-    assert "more than 10 files" in refusal(up("x.tar", many), limits=Limits(members=10))
+    assert "more than 10 files" in refusal(up("x.tar", many), limits=ReadLimits(members=10))
 
 
 def test_a_long_header_is_refused():

@@ -2,7 +2,7 @@ import pytest
 
 from core.errors import InputError
 from core.importers.read.jsons import amount, identifier, items, text, words
-from core.importers.read.paths import Fields, Row, keys_of
+from core.importers.read.paths import Fields, PathRow, keys_of
 
 TABLE: Fields = {
     "id": ("query.queryId!", identifier),
@@ -21,7 +21,7 @@ HOLDER = {
 
 @pytest.mark.parametrize(("name", "value"), [("id", "7"), ("text", "who?"), ("said", None), ("seconds", 2.0)])
 def test_a_field_is_read_under_each_of_its_names(name, value):
-    assert Row(HOLDER, TABLE, "x.json")[name] == value
+    assert PathRow(HOLDER, TABLE, "x.json")[name] == value
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_a_field_is_read_under_each_of_its_names(name, value):
 )
 def test_what_is_of_another_kind_is_refused_with_its_place(holder, name, found, where):
     with pytest.raises(InputError) as caught:
-        [call["model"] for call in Row(holder, TABLE, "x.json")[name]]
+        [call["model"] for call in PathRow(holder, TABLE, "x.json")[name]]
     assert (caught.value.found, caught.value.where) == (found, where)
 
 
 def test_the_keys_that_a_table_takes_in_all_spellings():
-    assert [call["model"] for call in Row({"calls": [{"model_name": "m"}, {}]}, TABLE, "x")["calls"]] == [
+    assert [call["model"] for call in PathRow({"calls": [{"model_name": "m"}, {}]}, TABLE, "x")["calls"]] == [
         "m",
         None,
     ]

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from core.errors import InputError
-from core.importers import Limits, Upload
+from core.importers import ReadLimits, Upload
 from core.importers.read.source import opened
 from core.importers.read.text import blocks, shown, whole
 from tests.importers.helpers import read, refusal, up, zipped
@@ -99,24 +99,24 @@ def test_damaged_member():
 def test_bombs(packed):
     text = (RUN * 200_000).encode()
     data = zipped({"run.txt": text}) if packed == "zip" else gzip.compress(text, mtime=0)
-    by_ratio = Limits(grace_bytes=1 << 20, ratio=50)
+    by_ratio = ReadLimits(grace_bytes=1 << 20, ratio=50)
     assert "more than 50 times its size" in refusal(up(f"x.{packed}", data), limits=by_ratio)
-    by_size = Limits(total_bytes=1 << 20)
+    by_size = ReadLimits(total_bytes=1 << 20)
     assert "more than 1,048,576 bytes" in refusal(up(f"x.{packed}", data), limits=by_size)
 
 
 def test_bomb_within_a_member():
     """A gzip file inside an archive unfolds within the same limits."""
     data = zipped({"run.gz": gzip.compress((RUN * 200_000).encode())})
-    assert "times its size" in refusal(up("x.zip", data), limits=Limits(grace_bytes=1 << 20, ratio=50))
+    assert "times its size" in refusal(up("x.zip", data), limits=ReadLimits(grace_bytes=1 << 20, ratio=50))
 
 
 def test_too_many_members(tmp_path):
     data = zipped({f"{number}": RUN for number in range(11)})
-    assert "more than 10 files" in refusal(up("x.zip", data), limits=Limits(members=10))
+    assert "more than 10 files" in refusal(up("x.zip", data), limits=ReadLimits(members=10))
     for number in range(11):
         (tmp_path / str(number)).write_text(RUN)
-    assert "more than 10 files" in refusal(tmp_path, limits=Limits(members=10))
+    assert "more than 10 files" in refusal(tmp_path, limits=ReadLimits(members=10))
 
 
 def test_an_archive_within_an_archive_is_not_opened():
@@ -178,7 +178,7 @@ def test_nothing_there(tmp_path):
 
 def test_digest_is_of_the_content():
     with opened(
-        [up("a", RUN), up("b.gz", gzip.compress(RUN.encode(), mtime=0)), up("c", QRELS)], Limits()
+        [up("a", RUN), up("b.gz", gzip.compress(RUN.encode(), mtime=0)), up("c", QRELS)], ReadLimits()
     ) as archives:
         first, second, third = (archive.members[0].digest for archive in archives)
     assert first == second != third
@@ -187,7 +187,7 @@ def test_digest_is_of_the_content():
 @pytest.mark.parametrize("size", [1, 2, 5, 64])
 def test_blocks_join_to_the_text(size):
     text = "\ufeffé1\n\nlast ü"
-    with opened([Upload("x", text.encode())], Limits(block_bytes=size)) as archives:
+    with opened([Upload("x", text.encode())], ReadLimits(block_bytes=size)) as archives:
         member = archives[0].members[0]
         found = list(blocks(member))
         assert whole(member).decode() == text.removeprefix("\ufeff")
@@ -201,7 +201,7 @@ def test_blocks_join_to_the_text(size):
 @pytest.mark.parametrize("size", [4, 1000])
 def test_bad_bytes_are_placed_exactly(size):
     with (
-        opened([Upload("x", b"\xef\xbb\xbfab\ncd\n\xff\n")], Limits(block_bytes=size)) as archives,
+        opened([Upload("x", b"\xef\xbb\xbfab\ncd\n\xff\n")], ReadLimits(block_bytes=size)) as archives,
         pytest.raises(InputError, match=r"^x:3: Byte 9 \(0xff\) is not valid UTF-8\."),
     ):
         whole(archives[0].members[0])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.importers import Limits
+from core.importers import ReadLimits
 from core.importers.read import ordering, streamed
 from core.importers.read.streamed import Streamed, ordered_blocks
 from tests.importers.helpers import read, rows, up
@@ -69,7 +69,7 @@ def test_a_passage_that_occurs_twice_is_refused(together):
     names = ["q1", "q1", "q1", "q2"] if together else ["q1", "q2", "q1", "q1"]
     lines = [f"{query} Q0 d{1 if place != 3 else 2} 7 {place}.5 t" for place, query in enumerate(names)]
     text = "\n".join(lines) + "\n"
-    small = Limits(rows_in_memory=0, block_bytes=20)
+    small = ReadLimits(rows_in_memory=0, block_bytes=20)
     with pytest.raises(InputError, match="Passage 'd1' occurs twice for query 'q1'") as error:
         read(up("x", text), limits=small)
     with pytest.raises(InputError) as plain:
@@ -81,7 +81,7 @@ def test_a_list_that_is_too_long_for_memory_is_refused(monkeypatch):
     monkeypatch.setattr(streamed, "_LONGEST", 3)
     lines = "".join(f"q1 Q0 d{place} {place} 1.5 t\n" for place in range(1, 9))
     with pytest.raises(InputError, match="x:1: A ranking of more than 3 passages"):
-        read(up("x", lines), limits=Limits(rows_in_memory=0, block_bytes=20))
+        read(up("x", lines), limits=ReadLimits(rows_in_memory=0, block_bytes=20))
 
 
 def test_files_beyond_the_first_rows_wait_on_disk_and_bring_the_same():
@@ -90,7 +90,7 @@ def test_files_beyond_the_first_rows_wait_on_disk_and_bring_the_same():
         for name in ("one", "two", "three")
     ]
     plain = read(*files, collection_id="c")
-    mixed = read(*files, collection_id="c", limits=Limits(rows_in_memory=10, block_bytes=32))
+    mixed = read(*files, collection_id="c", limits=ReadLimits(rows_in_memory=10, block_bytes=32))
     assert len(mixed.held) == 2
     assert mixed.taken == plain.taken
     assert mixed.runs == plain.runs or [run.run_id for run in mixed.runs] == [

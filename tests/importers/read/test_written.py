@@ -6,7 +6,14 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
-from core.importers.read.number_format import Kind, Numbers, OpenNumbersError, Reading, numbers_in, readings
+from core.importers.read.number_format import (
+    NumberKind,
+    Numbers,
+    OpenNumbersError,
+    Reading,
+    numbers_in,
+    readings,
+)
 from core.importers.read.tabular import Table
 
 
@@ -16,10 +23,10 @@ def table(**columns: list[str | None]) -> Table:
 
 
 def found(
-    kind: Kind, cells: list[str | None], said: Reading | None = None, **more: list[str | None]
+    kind: NumberKind, cells: list[str | None], said: Reading | None = None, **more: list[str | None]
 ) -> tuple[Numbers, list[str | None]]:
     of = table(c=cells, **more)
-    kinds: dict[str, Kind] = {"c": kind, **dict.fromkeys(more, "figure")}
+    kinds: dict[str, NumberKind] = {"c": kind, **dict.fromkeys(more, "figure")}
     read = numbers_in(of, kinds, {"c": said} if said else {}, asking=True, name="x.csv")
     return read, read.read(of).rows["c"].to_list()
 

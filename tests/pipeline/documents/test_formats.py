@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.importers.read.member import Limits, Member
+from core.importers.read.member import Member, ReadLimits
 from core.pipeline.documents.formats import Content, read_markdown, read_pdf, read_text
 from core.pipeline.documents.html import read_html
 from tests.pipeline.documents.pdfs import pdf
 
 
 def member(data: bytes) -> Member:
-    return Member("x", "x", len(data), Limits(), lambda: io.BytesIO(data))
+    return Member("x", "x", len(data), ReadLimits(), lambda: io.BytesIO(data))
 
 
 def heads(content: Content) -> list[tuple[int, str, bool]]:

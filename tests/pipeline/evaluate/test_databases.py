@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from core.pipeline.index import Place, make_index
+from core.pipeline.index import DatabasePlace, make_index
 from core.providers.embed import make_embedder
 from core.records import Stack
 from tests.pipeline.corpora import passages, random_texts
@@ -74,7 +74,7 @@ def test_a_table_that_is_there_is_measured_without_embedding_the_corpus(
     searched = passages(TEXTS)
     texts = job(texts=searched).corpora[None].texts.to_list()
     vectors = make_embedder("fake", 32).embed(texts)
-    make_index("pgvector", vectors, place=Place(tmp_path, "production"))
+    make_index("pgvector", vectors, place=DatabasePlace(tmp_path, "production"))
     import psycopg
 
     with psycopg.connect(postgres, autocommit=True) as connection:

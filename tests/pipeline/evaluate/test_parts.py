@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.ray_nodes import grid
-from core.pipeline.evaluate.cluster.executor import Part, parts
+from core.pipeline.evaluate.cluster.executor import ExecutorPart, parts
 from core.pipeline.evaluate.steps import Identities, Route, Step, graph
 from tests.pipeline.evaluate import helpers
 
@@ -13,9 +13,9 @@ NAMES = Identities(corpora={None: "c"})
 PAPER, SMALL = (graph(stacks, NAMES).routes for stacks in (grid(), helpers.STACKS))
 
 
-def everything(made: list[Part]) -> list[Part]:
+def everything(made: list[ExecutorPart]) -> list[ExecutorPart]:
     """All parts, what is needed before what needs it."""
-    listed: dict[int, Part] = {}
+    listed: dict[int, ExecutorPart] = {}
     for part in made:
         for each in (*everything(part.needs), part):
             listed.setdefault(id(each), each)

@@ -11,10 +11,10 @@ import pytest
 
 from core.errors import ClqError
 from core.filters import Kind, fields_of, parse
-from core.pipeline.index import DatabaseIndex, Place, load_index, make_index
-from core.pipeline.index.only import Test as Condition
+from core.pipeline.index import DatabaseIndex, DatabasePlace, load_index, make_index
+from core.pipeline.index.only import OnlyTest as Condition
 from core.pipeline.index.only import only_of, rows_of
-from core.pipeline.index.scope import Scope, scopes_of
+from core.pipeline.index.scope import IndexScope, scopes_of
 from core.pipeline.ranking import top_k
 from tests.pipeline.corpora import unit_vectors
 from tests.pipeline.engines import FILTERING, kind_of
@@ -71,7 +71,7 @@ FIELDS = fields_of(passages())
 SCOPES = scopes_of(FIELDS, [parse(each) for each in filters()])
 
 
-def exact(query: int, scope: Scope) -> list[int]:
+def exact(query: int, scope: IndexScope) -> list[int]:
     left = scope.positions
     return top_k(left, (VECTORS[left] @ ASKED[query]).astype(np.float64), K).passages.tolist()
 
@@ -123,7 +123,7 @@ class TestReal:
     def test_every_filter_leaves_what_its_mask_leaves(
         self, name: str, address: dict[str, str], tmp_path: Path
     ):
-        place = Place(tmp_path, "t", fields=FIELDS)
+        place = DatabasePlace(tmp_path, "t", fields=FIELDS)
         index = make_index(kind_of(name), VECTORS, "cosine", {**address, "exact": "yes"}, place=place)
         index.save(tmp_path / "index")
         again = load_index(tmp_path / "index")
@@ -137,7 +137,7 @@ class TestReal:
 
     @pytest.mark.parametrize("name", FILTERING)
     def test_its_own_search_shows_nothing_forbidden(self, name: str, address: dict[str, str], tmp_path: Path):
-        place = Place(tmp_path, "t", fields=FIELDS)
+        place = DatabasePlace(tmp_path, "t", fields=FIELDS)
         index = make_index(kind_of(name), VECTORS, "cosine", address, place=place)
         shares = []
         for query, scope in enumerate(SCOPES):
@@ -152,6 +152,6 @@ class TestReal:
     def test_a_table_without_fields_is_never_searched_unfiltered(
         self, name: str, address: dict[str, str], tmp_path: Path
     ):
-        index = make_index(kind_of(name), VECTORS, "cosine", address, place=Place(tmp_path, "t"))
+        index = make_index(kind_of(name), VECTORS, "cosine", address, place=DatabasePlace(tmp_path, "t"))
         with pytest.raises(ClqError, match="cannot filter while it searches"):
             index.search(ASKED[0], K, scope=SCOPES[0])

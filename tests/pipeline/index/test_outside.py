@@ -14,7 +14,7 @@ from core.pipeline.index import (
     ENGINES,
     METRICS,
     DatabaseIndex,
-    Place,
+    DatabasePlace,
     ann_recall,
     expected_bytes,
     index_options,
@@ -25,7 +25,7 @@ from core.pipeline.index import (
     outside,
     use_index,
 )
-from core.pipeline.index.outside import Facts, Found, without_secrets
+from core.pipeline.index.outside import DatabaseFacts, DatabaseHits, without_secrets
 from tests.pipeline.corpora import unit_vectors
 from tests.pipeline.engines import kind_of
 
@@ -45,7 +45,7 @@ def test_without_its_package_the_error_names_the_command(
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setitem(sys.modules, engine.package, None)
     with pytest.raises(ClqError) as caught:
-        make_index(name, VECTORS, params={"url_env": "SOME_URL"}, place=Place(tmp_path, "t"))
+        make_index(name, VECTORS, params={"url_env": "SOME_URL"}, place=DatabasePlace(tmp_path, "t"))
     assert caught.value.do == f"Install it: pip install -r {engine.requirements}"
     assert (Path(__file__).parents[3] / engine.requirements).exists()
 
@@ -54,13 +54,13 @@ def test_equal_scores_are_in_the_order_of_the_corpus_whatever_an_engine_returns(
     class Backwards(ENGINES["lancedb"]):  # type: ignore[misc]  # any will do: nothing is asked of it
         def _create(self, vectors: Any) -> None: ...
 
-        def _look(self) -> Facts:
-            return Facts(32, 600, None)
+        def _look(self) -> DatabaseFacts:
+            return DatabaseFacts(32, 600, None)
 
-        def _nearest(self, query: Any, k: int, text: str) -> Found:
+        def _nearest(self, query: Any, k: int, text: str) -> DatabaseHits:
             return [(9, 0.5), (7, 0.5), (2, 0.1), (8, 0.9), (1, 0.5)]
 
-    index = Backwards.build(Place(tmp_path, "t"), VECTORS, "cosine", index_options("lancedb", {}))
+    index = Backwards.build(DatabasePlace(tmp_path, "t"), VECTORS, "cosine", index_options("lancedb", {}))
     found = index.search(QUERIES[0], 4)
     assert found.passages.tolist() == [8, 1, 7, 9]
     assert found.scores.tolist() == [0.9, 0.5, 0.5, 0.5]
@@ -123,7 +123,9 @@ def test_what_is_no_address_is_neither_used_nor_shown(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SOME_URL", value)
     with pytest.raises(InputError, match="SOME_URL holds no address") as caught:
-        make_index(name, VECTORS, params={"url_env": "SOME_URL"}, place=Place(tmp_path / "place", "t"))
+        make_index(
+            name, VECTORS, params={"url_env": "SOME_URL"}, place=DatabasePlace(tmp_path / "place", "t")
+        )
     assert value not in str(caught.value)
     assert not list(tmp_path.iterdir())
 
@@ -176,7 +178,7 @@ extras = [pytest.mark.extras, pytest.mark.filterwarnings("ignore::DeprecationWar
 def built(
     name: str, tmp_path: Path, metric: str = "cosine", table: str = "t", **options: Any
 ) -> DatabaseIndex:
-    index = make_index(kind_of(name), VECTORS, metric, options, place=Place(tmp_path, table))
+    index = make_index(kind_of(name), VECTORS, metric, options, place=DatabasePlace(tmp_path, table))
     assert isinstance(index, DatabaseIndex)
     return index
 
@@ -333,4 +335,4 @@ COLUMNS = {"pgvector": {"vector": "embedding"}, "lancedb": {"vector": "vector"}}
 
 
 def used(name: str, tmp_path: Path, names: list[str], *, dim: int = 32, **options: Any) -> DatabaseIndex:
-    return use_index(kind_of(name), "cosine", options, place=Place(tmp_path, "", names), dim=dim)
+    return use_index(kind_of(name), "cosine", options, place=DatabasePlace(tmp_path, "", names), dim=dim)

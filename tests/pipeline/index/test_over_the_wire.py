@@ -17,7 +17,7 @@ from core.pipeline.index import (
     ENGINES,
     METRICS,
     DatabaseIndex,
-    Place,
+    DatabasePlace,
     is_ann,
     load_index,
     make_index,
@@ -39,7 +39,7 @@ def database(name: str, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch)
 
 def told(name: str, tmp_path: Path, metric: str = "cosine", **options: Any) -> DatabaseIndex:
     texts = pl.Series([f"word{number} common" for number in range(len(FEW))])
-    place = Place(tmp_path, "t", texts=texts)
+    place = DatabasePlace(tmp_path, "t", texts=texts)
     index = make_index(name, FEW, metric, {"url_env": "SOME_URL", **options}, place=place)
     assert isinstance(index, DatabaseIndex)
     return index
@@ -140,7 +140,7 @@ def test_a_filter_is_part_of_every_request(
     tenants = ['a"}}', "b"]
     fields = fields_of([{"tenant": tenants[at % 2]} for at in range(len(FEW))])
     (seen,) = scopes_of(fields, [parse({"tenant": tenants[0]})])
-    place = Place(tmp_path, "t", texts=pl.Series(["common"] * len(FEW)), fields=fields)
+    place = DatabasePlace(tmp_path, "t", texts=pl.Series(["common"] * len(FEW)), fields=fields)
     index = make_index(name, FEW, "cosine", {"url_env": "SOME_URL", **options}, place=place)
     assert isinstance(index, DatabaseIndex)
     found = index.search(FEW[3], 40, "common", seen).passages
@@ -154,7 +154,7 @@ def test_a_filter_is_part_of_every_request(
 @pytest.mark.filterwarnings("ignore")
 def test_qdrant_in_a_folder_equals_the_flat_index(tmp_path: Path):
     pytest.importorskip("qdrant_client")
-    index = make_index("qdrant", FEW[:20], "l2", {}, place=Place(tmp_path, "t"))
+    index = make_index("qdrant", FEW[:20], "l2", {}, place=DatabasePlace(tmp_path, "t"))
     wanted = make_index("flat", FEW[:20], "l2").search(QUERIES[0], 5)
     index.save(tmp_path / "index")
     again = load_index(tmp_path / "index")

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from core.filters import fields_of, parse
-from core.pipeline.index import ENGINES, DatabaseIndex, Place, is_ann, load_index, make_index
-from core.pipeline.index.scope import Scope, scopes_of
+from core.pipeline.index import ENGINES, DatabaseIndex, DatabasePlace, is_ann, load_index, make_index
+from core.pipeline.index.scope import IndexScope, scopes_of
 from core.pipeline.index.terms import LANGUAGES
 from core.pipeline.ranking import Hits, top_k
 from tests.pipeline.corpora import unit_vectors
@@ -57,7 +57,7 @@ def bm25(question: list[str]) -> np.ndarray:
 
 def built(tmp_path: Path, search: str, **more: Any) -> DatabaseIndex:
     pytest.importorskip(ENGINES["qdrant-edge"].engine.package)
-    place = Place(tmp_path, "t", (), pl.Series([" ".join(words) for words in PASSAGES]), FIELDS)
+    place = DatabasePlace(tmp_path, "t", (), pl.Series([" ".join(words) for words in PASSAGES]), FIELDS)
     options = {"search": search, "exact": "yes", **more}
     make_index("qdrant-edge", VECTORS, "cosine", options, place=place).save(tmp_path / "index")
     index = load_index(tmp_path / "index")
@@ -85,7 +85,7 @@ def test_words_are_ranked_by_bm25_within_what_a_filter_leaves(tmp_path: Path, *,
         assert allowed[found.passages].all()
 
 
-def fused(query: int, scope: Scope) -> dict[int, float]:
+def fused(query: int, scope: IndexScope) -> dict[int, float]:
     cosine = np.where(scope.allowed, VECTORS @ ASKED[query] + 2, 0)
     found: dict[int, float] = {}
     for leg in (cosine, bm25(QUESTIONS[query])):

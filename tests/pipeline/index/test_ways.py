@@ -16,8 +16,8 @@ from core.pipeline import demo, demo_filters
 from core.pipeline.index import (
     INDEXES,
     DatabaseIndex,
+    DatabasePlace,
     DenseIndex,
-    Place,
     ann_recall,
     load_index,
     make_index,
@@ -25,7 +25,7 @@ from core.pipeline.index import (
 )
 from core.pipeline.index.bm25 import Bm25Index, make_bm25
 from core.pipeline.index.partitioned import Partitioned
-from core.pipeline.index.scope import NONE, FilterWay, Scope, filter_way, kept, partition, scopes_of
+from core.pipeline.index.scope import NONE, FilterWay, IndexScope, filter_way, kept, partition, scopes_of
 from core.pipeline.index.ways import SearchedFor, search
 from core.pipeline.ranking import Hits, top_k
 from core.providers.base import Purpose
@@ -172,7 +172,7 @@ def test_every_way_at_exact_settings_is_brute_force(named: str, name: str):
 def test_every_engine_that_filters_first_is_brute_force(
     named: str, name: str, address: dict[str, str], tmp_path: Path
 ):
-    corpus, place = _MADE[named], Place(tmp_path, "t", fields=_MADE[named].fields)
+    corpus, place = _MADE[named], DatabasePlace(tmp_path, "t", fields=_MADE[named].fields)
     index = make_index(kind_of(name), corpus.vectors, METRIC, {**address, "exact": "yes"}, place=place)
     for query, scope in enumerate(corpus.scopes):
         wanted, asked = corpus.exact(query), SearchedFor(corpus.queries[query], corpus.asked[query])
@@ -206,7 +206,7 @@ def test_bm25_before_after_and_within_partitions(named: str):
 SMALL = fields_of([{"tenant": "a", "n": 1, "acl": ["x"]}, {"tenant": "b"}, {}, {"tenant": "a", "n": 2}])
 
 
-def scope(**wanted: Any) -> Scope:
+def scope(**wanted: Any) -> IndexScope:
     (found,) = scopes_of(SMALL, [parse(wanted)])
     assert found is not None
     return found
@@ -219,7 +219,7 @@ def test_kinds_select_or_say_that_they_cannot(name: str):
     options = small if "pq" in name else {}
     index = make_index(name, vectors, METRIC, {**options, "rounds": 1} if name == "opq" else options)
     allowed = np.arange(1300) % 7 == 3
-    seen = Scope(parse({"tenant": "a"}), allowed, {"tenant": Kind.TEXT})
+    seen = IndexScope(parse({"tenant": "a"}), allowed, {"tenant": Kind.TEXT})
     if not index.selects:
         with pytest.raises(InputError, match=f"The index {name} cannot filter while it searches"):
             index.search(vectors[0], 10, seen)
@@ -227,7 +227,7 @@ def test_kinds_select_or_say_that_they_cannot(name: str):
         found = search(split, SearchedFor(vectors[3], ""), 10, scope=seen, way=FilterWay("partition"))
     else:
         found = index.search(vectors[3], 10, seen)
-        nothing = Scope(seen.asked, np.zeros(1300, bool), seen.kinds)
+        nothing = IndexScope(seen.asked, np.zeros(1300, bool), seen.kinds)
         assert not len(index.search(vectors[3], 10, nothing).passages)
     assert allowed[found.passages].all()
     assert found.passages[0] == 3
@@ -250,7 +250,7 @@ def test_a_filter_takes_no_recall_from_an_approximate_search(name: str, options:
     plain = more.with_options({"filtered": "same"})
     flat = make_index("int8" if "int8" in name else "flat", vectors, "l2")
 
-    def recall(index: DenseIndex, seen: Scope | None) -> float:
+    def recall(index: DenseIndex, seen: IndexScope | None) -> float:
         found = [
             ann_recall(index.search(query, k, seen), flat.search(query, k, seen), k) or 0 for query in asked
         ]
@@ -260,7 +260,7 @@ def test_a_filter_takes_no_recall_from_an_approximate_search(name: str, options:
     assert 0.5 < unfiltered < 1
     for share in (0.3, 0.1, 0.03, 0.01, 0.002):
         allowed = draw.random(count) < share
-        seen = Scope(parse({"tenant": "a"}), allowed, {"tenant": Kind.TEXT})
+        seen = IndexScope(parse({"tenant": "a"}), allowed, {"tenant": Kind.TEXT})
         assert recall(more, seen) >= unfiltered - 0.02, share
         assert allowed[more.search(asked[0], k, seen).passages].all()
         lost.append(unfiltered - recall(plain, seen))

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import ProviderError
 from core.pipeline.own.config import OwnStack
-from core.pipeline.own.process import Ended, Worker
+from core.pipeline.own.process import Ended, OwnWorker
 
 CODE = """
 import asyncio, ctypes, os, sys, time
@@ -66,13 +66,15 @@ def faulty(query):
 """
 
 
-def worker(folder: Path, name: str, **changes: object) -> Worker:
+def worker(folder: Path, name: str, **changes: object) -> OwnWorker:
     (folder / "pipe.py").write_text(CODE)
-    return Worker(OwnStack.model_validate({"name": name, "call": f"pipe:{name}", "path": folder, **changes}))
+    return OwnWorker(
+        OwnStack.model_validate({"name": name, "call": f"pipe:{name}", "path": folder, **changes})
+    )
 
 
 @pytest.fixture
-def faulty(tmp_path: Path) -> Iterator[Worker]:
+def faulty(tmp_path: Path) -> Iterator[OwnWorker]:
     one = worker(tmp_path, "faulty", timeout_s=0.5, memory_mb=2000)
     yield one
     one.close()
@@ -146,7 +148,7 @@ def test_what_it_prints_goes_to_a_log(tmp_path: Path):
 def test_a_package_called_core_is_theirs(tmp_path: Path):
     (tmp_path / "core").mkdir()
     (tmp_path / "core" / "__init__.py").write_text("def retrieve(query): return ['theirs']\n")
-    one = Worker(OwnStack(name="core", call="core:retrieve", path=tmp_path))
+    one = OwnWorker(OwnStack(name="core", call="core:retrieve", path=tmp_path))
     assert one.ask("cats", 1, {})["hits"][0][0] == ["theirs"]
     one.close()
 
@@ -164,7 +166,7 @@ BEGUN = {
 def test_what_a_beginner_errs_in_is_said_before_any_question(call: str, tmp_path: Path):
     (tmp_path / "pipe.py").write_text("def needy(query, k, tenant): ...\ndef deaf(): ...\n")
     (tmp_path / "lacking.py").write_text("import pandaz\n")
-    one = Worker(OwnStack(name="shop", call=call, path=tmp_path), [{}])
+    one = OwnWorker(OwnStack(name="shop", call=call, path=tmp_path), [{}])
     with pytest.raises(ProviderError) as caught:
         one.ask("cats", 1, {})
     assert BEGUN[call].format(folder=tmp_path) in str(caught.value)
@@ -172,7 +174,7 @@ def test_what_a_beginner_errs_in_is_said_before_any_question(call: str, tmp_path
 
 def test_a_parameter_that_it_needs_may_be_given(tmp_path: Path):
     (tmp_path / "pipe.py").write_text("def needy(query, k, tenant): return [tenant]\n")
-    one = Worker(OwnStack(name="shop", call="pipe:needy", path=tmp_path), [{"tenant": "a"}])
+    one = OwnWorker(OwnStack(name="shop", call="pipe:needy", path=tmp_path), [{"tenant": "a"}])
     assert one.ask("cats", 1, {"tenant": "a"})["hits"][0][0] == ["a"]
     one.close()
 
@@ -187,7 +189,7 @@ FAULTS = {
 ENDS = {"gone": ("exit", "code 7"), "segfault": ("segfault", "SIGSEGV"), "hang": ("timeout", "within 0.5 s")}
 
 
-def test_a_fault_is_told_and_the_process_goes_on(faulty: Worker):
+def test_a_fault_is_told_and_the_process_goes_on(faulty: OwnWorker):
     for query, (kind, words, begun) in FAULTS.items():
         fault = faulty.ask(query, 5, {})["fault"]
         assert (fault["kind"], words in fault["text"], faulty.begun) == (kind, True, begun), fault
@@ -197,7 +199,7 @@ def test_a_fault_is_told_and_the_process_goes_on(faulty: Worker):
 
 
 @pytest.mark.slow
-def test_a_process_that_ended_is_begun_again(faulty: Worker):
+def test_a_process_that_ended_is_begun_again(faulty: OwnWorker):
     for times, (query, (kind, words)) in enumerate(ENDS.items(), 1):
         with pytest.raises(Ended, match=words) as told:
             faulty.ask(query, 5, {})
@@ -233,7 +235,7 @@ def test_what_cannot_be_begun_is_refused_with_its_reason(name: str, tmp_path: Pa
 def test_an_import_error_names_the_line_of_their_code(tmp_path: Path):
     (tmp_path / "bad.py").write_text("import os\nimport not_there\n")
     with pytest.raises(ProviderError, match=r"No module named 'not_there' \(bad.py:2 in <module>\)"):
-        Worker(OwnStack(name="bad", call="bad:find", path=tmp_path)).ready()
+        OwnWorker(OwnStack(name="bad", call="bad:find", path=tmp_path)).ready()
 
 
 @pytest.mark.slow

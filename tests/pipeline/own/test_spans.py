@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.pipeline.own.config import OwnStack
-from core.pipeline.own.process import Worker
+from core.pipeline.own.process import OwnWorker
 
 pytestmark = pytest.mark.extras
 
@@ -80,7 +80,7 @@ def _sdk() -> None:
 @pytest.mark.parametrize("provider", ["", OF_THEIR_OWN], ids=["ours", "theirs"])
 def test_spans_are_stages_and_tokens(name: str, provider: str, tmp_path: Path):
     (tmp_path / "pipe.py").write_text(CODE + provider)
-    one = Worker(OwnStack(name="shop", call=f"pipe:{name}", path=tmp_path))
+    one = OwnWorker(OwnStack(name="shop", call=f"pipe:{name}", path=tmp_path))
     answers = [one.ask("cats", 1, {}) for _ in range(2)]
     one.close()
     assert one.hello["spans"] is True

@@ -3,15 +3,15 @@
 import pytest
 
 from core.providers.chat import FakeChat
-from core.providers.chat.ask import Task, ask, find_marked, mark_for, marked
-from core.providers.chat.reading import Reading, read_rows, rows_schema
+from core.providers.chat.ask import ChatTask, ask, find_marked, mark_for, marked
+from core.providers.chat.reading import AnswerReading, read_rows, rows_schema
 
 
-def read(answer: str) -> Reading[list]:
+def read(answer: str) -> AnswerReading[list]:
     return read_rows(answer)
 
 
-TASK = Task("You rate.", "Rate this.", read, 50, rows_schema(1))
+TASK = ChatTask("You rate.", "Rate this.", read, 50, rows_schema(1))
 
 
 @pytest.mark.parametrize(

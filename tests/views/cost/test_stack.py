@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from core.analysis.stack_cost import NONE, Amount, Start, basis_by_stage, recorded, start_from
+from core.analysis.stack_cost import NONE, CostStart, StackAmount, basis_by_stage, recorded, start_from
 from core.importers.formats.published import published_batch
 from core.number_format import PER_1K, CostUnit
 from core.prices import load_books
@@ -54,12 +54,12 @@ def test_amounts_are_derived_from_recorded_usage():
     )
     found = start_from(recorded, stack(embedder="other", reranker="other", candidates=50))
     assert found.amounts == {
-        "embedder": Amount("voyage-3.5", "imported"),
-        "reranker": Amount("rerank-2.5", "measured"),
-        "candidates": Amount(50, "from its specification"),
-        "tokens_per_candidate": Amount(515.0, "measured"),
-        "query_tokens": Amount(12.0, "imported"),
-        "cpu_ms": Amount(0.75, "measured"),
+        "embedder": StackAmount("voyage-3.5", "imported"),
+        "reranker": StackAmount("rerank-2.5", "measured"),
+        "candidates": StackAmount(50, "from its specification"),
+        "tokens_per_candidate": StackAmount(515.0, "measured"),
+        "query_tokens": StackAmount(12.0, "imported"),
+        "cpu_ms": StackAmount(0.75, "measured"),
     }
     assert found.left_out == ("total: requests of not named",)
     assert not found.assumed
@@ -68,8 +68,8 @@ def test_amounts_are_derived_from_recorded_usage():
 def test_a_stage_that_ran_on_the_machine_is_billed_by_nobody():
     recorded = Recorded(("embed", "local-cpu", "cpu_ms", 0.2, "measured", "q1"))
     found = start_from(recorded, stack(embedder="wordllama", candidates=20))
-    assert found.amounts["embedder"] == Amount(NONE, "it ran on the machine")
-    assert found.amounts["reranker"] == Amount(NONE, "from its specification")
+    assert found.amounts["embedder"] == StackAmount(NONE, "it ran on the machine")
+    assert found.amounts["reranker"] == StackAmount(NONE, "from its specification")
     assert "tokens_per_candidate" not in found.amounts
 
 
@@ -92,20 +92,20 @@ def test_a_published_stack_fills_in_its_modelled_tokens(published):
     run = published.runs().filter(pl.col("label") == "voyage-3.5 512 d + rerank-2.5-lite, K = 200")
     row = stack(run_id=run["run_id"][0], embedder="voyage-3.5", reranker="rerank-2.5-lite", candidates=200)
     amounts = start_from(published, row).amounts
-    assert amounts["tokens_per_candidate"] == Amount(500.0, "modelled")
+    assert amounts["tokens_per_candidate"] == StackAmount(500.0, "modelled")
     inputs = replace(PLAIN, reranker=amounts["reranker"].value, candidates=amounts["candidates"].value)
     assert cost(inputs, BOOKS["list"]).bill["usd_per_1k"][1] == pytest.approx(2.0)
 
 
 def test_basis_by_stage_is_the_weakest_of_what_was_taken():
-    start = Start(
+    start = CostStart(
         "mine",
         {
-            "embedder": Amount("voyage-3.5", "measured"),
-            "query_tokens": Amount(12.0, "measured"),
-            "reranker": Amount("rerank-2.5", "imported"),
-            "tokens_per_candidate": Amount(515.0, "measured"),
-            "candidates": Amount(50, "from its specification"),
+            "embedder": StackAmount("voyage-3.5", "measured"),
+            "query_tokens": StackAmount(12.0, "measured"),
+            "reranker": StackAmount("rerank-2.5", "imported"),
+            "tokens_per_candidate": StackAmount(515.0, "measured"),
+            "candidates": StackAmount(50, "from its specification"),
         },
         (),
         assumed=False,
@@ -173,12 +173,12 @@ def test_recorded_usage_without_a_price_is_unknown():
 
 def test_provenance_tells_taken_changed_and_typed_apart():
     values = {"reranker": "rerank-2.5", "candidates": 50, "tokens_per_candidate": 515.0, "embedder": NONE}
-    start = Start(
+    start = CostStart(
         "mine",
         {
-            "reranker": Amount("rerank-2.5", "measured"),
-            "tokens_per_candidate": Amount(515.0, "measured"),
-            "candidates": Amount(100, "from its specification"),
+            "reranker": StackAmount("rerank-2.5", "measured"),
+            "tokens_per_candidate": StackAmount(515.0, "measured"),
+            "candidates": StackAmount(100, "from its specification"),
         },
         ("total: requests of x",),
         assumed=True,
@@ -190,7 +190,7 @@ def test_provenance_tells_taken_changed_and_typed_apart():
         "Not taken over, as no input stands for it: total: requests of x. "
         "The rest are defaults or your own values."
     )
-    bare = Start("mine", {"candidates": Amount(50, "from its specification")}, (), assumed=False)
+    bare = CostStart("mine", {"candidates": StackAmount(50, "from its specification")}, (), assumed=False)
     said = words.provenance(bare, values | {"reranker": NONE})
     assert said == "From mine: nothing as it stands. The rest are defaults or your own values.", (
         "no reranker reads candidates"

@@ -17,7 +17,7 @@ from core.analysis.workspace.scope import Scope, audits
 from core.analysis.workspace.scores import evidence
 from core.cli.app import app
 from core.errors import InputError, UnknownNameError
-from core.golden.adding import Counts
+from core.golden.adding import AddedCounts
 from core.golden.book import Book, Queue
 from core.golden.by_hand import Sampling
 from core.store import Snapshot, Store
@@ -75,7 +75,7 @@ def test_both_are_in_the_new_set_and_the_hand_wins(store: Store, book: Book):
     assert graded(snapshot, "gold") == known, "the parents stay"
     assert graded(snapshot, "lab-Anne") == hand
     differ = sum(known[pair] != 3 for pair in hand)
-    assert golden.notes.endswith(str(Counts(5, differ)))
+    assert golden.notes.endswith(str(AddedCounts(5, differ)))
     assert set(snapshot.judgements(golden.golden_set_id)["judge"].drop_nulls()) == {"Anne"}
     assert audits(snapshot, "lab") == {"gold": "gold-and-Anne", "lab-Anne": "gold-and-Anne"}
     assert golden_set_of(snapshot, "lab", None) == workspaces(snapshot)["lab"][0] == "gold-and-Anne"

@@ -9,7 +9,7 @@ import pytest
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
 from core.golden.by_hand import draw
-from core.stats.corrected import Scored, correct
+from core.stats.corrected import ScoredLabels, correct
 from core.views.ask import Given
 from core.views.blocks import Answer, Cards, Fold, Table
 from core.views.golden.people import do_people_agree, set_right
@@ -67,7 +67,7 @@ def test_every_stack_is_set_right_by_the_questions_graded_whole(tmp_path: Path):
     truth = good[:, :K].mean(axis=1)
     own = np.where(np.arange(QUERIES) < GRADED, truth, np.nan)
     by_judge = found.scored[found.run_ids.index("de")].judged
-    told = correct(Scored(own, by_judge))
+    told = correct(ScoredLabels(own, by_judge))
     first = rows.row(0, named=True)
     assert first["corrected"] == pytest.approx(told.value)
     assert (first["low"], first["high"]) == pytest.approx((told.low, told.high))

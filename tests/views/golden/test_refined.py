@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.golden.refine.base import Refinement, RefineSettings
-from core.golden.refine.methods import Graph, refinement
+from core.golden.refine.methods import PreferenceGraph, refinement
 from core.views.golden.refined import MOST, convergence, curves, lock_graph, needed, pairs
 
 
@@ -74,7 +74,7 @@ def test_nothing_was_judged():
 
 
 def below(pairs: list[tuple[int, int]]) -> list[int]:
-    graph = Graph(8)
+    graph = PreferenceGraph(8)
     for pair in pairs:
         graph.lock(pair)
     return graph.below

@@ -7,7 +7,7 @@ import json
 import polars as pl
 import pytest
 
-from core.pipeline.index.bench import Point, frame_of
+from core.pipeline.index.bench import BenchPoint, frame_of
 from core.records import Batch, Collection, Run, Stack
 from core.records import Origin as Came
 from core.store import Store
@@ -22,7 +22,7 @@ FIGURES = {
     "bytes": (1e6, None, None, 5000),
 }
 POINTS = [
-    Point(
+    BenchPoint(
         index="pgvector",
         params={"m": 8, "url_env": "PG_URL"},
         effort=ef,

@@ -165,7 +165,7 @@ def test_the_discontinuity_of_the_paper_is_said_drawn_and_listed(published_store
 
 
 @pytest.mark.parametrize("shape", ["ECDF", "box"])
-def test_stages_are_drawn_with_one_legend_entry_per_stack(demo_store: Path, shape: charts.Shape):
+def test_stages_are_drawn_with_one_legend_entry_per_stack(demo_store: Path, shape: charts.LatencyShape):
     snapshot = Store.open(demo_store).read()
     runs = table(snapshot, DEMO).gather([0, 4])
     samples = stage_samples(snapshot, runs, Latency())

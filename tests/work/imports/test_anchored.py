@@ -16,7 +16,7 @@ from core.store import Store
 from core.tables import frame
 from core.views.golden import data
 from core.work.imports.anchored import StoredDocuments, with_chunks_graded
-from core.work.imports.background import Choice
+from core.work.imports.background import IfStored
 from core.work.imports.imports import store_import
 
 TEXTS = {
@@ -60,7 +60,7 @@ def add(store: Store, size: int) -> Chunked:
     return found
 
 
-def offer(store: Store, text: str = CSV, choice: Choice | None = None) -> tuple[Import, bool, str]:
+def offer(store: Store, text: str = CSV, choice: IfStored | None = None) -> tuple[Import, bool, str]:
     snapshot = store.read()
     known = frozenset(snapshot.collections()["collection_id"])
     options = Options(known_collections=known, documents=StoredDocuments.of(snapshot))

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from core.importers import Options, TableAs, Upload
-from core.jobs import Job, State, Status, process
+from core.jobs import JobStatus, Launch, State, process
 from core.store import Store
 from core.work.imports import background
 
 RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\n"
 
 
-def ended(job: Job) -> Status:
+def ended(job: Launch) -> JobStatus:
     """Wait for an import; the process itself says when it is over."""
     process._children[job.pid].wait(timeout=120)
     return background.look(job)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ClqError
-from core.importers import Import, Limits, Options, Upload, load
+from core.importers import Import, Options, ReadLimits, Upload, load
 from core.importers.rewriting import all_rewritten
 from core.importers.runs import stripped
 from core.store import Store
@@ -334,7 +334,7 @@ def test_a_collection_of_its_own_has_a_free_name(tmp_path: Path, store: Store) -
 def test_of_what_is_larger_than_memory_a_sample_is_looked_at_and_said_to_be_one(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = Limits(rows_in_memory=5, block_bytes=64, table_bytes=64)
+    limits = ReadLimits(rows_in_memory=5, block_bytes=64, table_bytes=64)
     for text, known in ((trec(), 10), (trec(query="z{}"), 0)):
         made = read(store, {"new.trec": text}, collection_id="whole", limits=limits)
         assert isinstance(made.frames["rankings"], Pieces)

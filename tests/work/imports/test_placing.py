@@ -13,7 +13,7 @@ from core.errors import InputError
 from core.importers import Upload
 from core.importers.meaning import COMPARED
 from core.metrics import Measure
-from core.pipeline.own.config import Match
+from core.pipeline.own.config import MatchBy
 from core.records import Batch, Collection, GoldenSet
 from core.store import Store
 from core.tables import frame
@@ -111,7 +111,7 @@ def test_passages_of_documents_are_offered_and_judged_by_their_places(tmp_path: 
     assert (str(found), found.match) == (said, match)
     with pytest.raises(UnmatchedError, match=f"--match {match}"):
         store_import(store, plain, "mine")
-    wanted: Match = "headings" if match == "headings" else "places"
+    wanted: MatchBy = "headings" if match == "headings" else "places"
     placed = read_into(offered(text), options, snapshot, by=wanted)
     assert {why for report in placed.reports for why in report.left_out.values()} <= {COMPARED}
     fresh = store_import(store, placed, "mine").fresh

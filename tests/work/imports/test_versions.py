@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from core.importers import Options, Upload, load
-from core.store import Kind, Store
-from core.work.imports.background import AFTER_DELETION, CHOICES, ChangedError, Choice, offers
+from core.store import LedgerKind, Store
+from core.work.imports.background import AFTER_DELETION, CHOICES, ChangedError, IfStored, offers
 from core.work.imports.imports import store_import
 
 RUN = "q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\n"
@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def offer(store: Store, choice: Choice | None = None, **files: str) -> bool:
+def offer(store: Store, choice: IfStored | None = None, **files: str) -> bool:
     known = frozenset(store.read().collections()["collection_id"])
     names = {"run": "mine.trec", "qrels": "gold.qrels", "corpus": "corpus.jsonl"}
     uploads = [Upload(names[name], text.encode()) for name, text in files.items()]
@@ -100,7 +100,7 @@ def test_what_the_store_lacks_is_added_without_a_question(store: Store) -> None:
     assert labels(store) == ["mine"]
 
 
-def remove(store: Store, kind: Kind, *ids: str) -> None:
+def remove(store: Store, kind: LedgerKind, *ids: str) -> None:
     with store.write("delete") as writer:
         writer.remove(kind, ids)
 

@@ -9,7 +9,7 @@ import pytest
 from core.analysis.spread import MEASURED
 from core.errors import InputError
 from core.pipeline.documents import read_documents
-from core.work.questions.drafts import Draft, Material, language_of, sampled
+from core.work.questions.drafts import Draft, DraftMaterial, language_of, sampled
 from core.work.questions.job import read_job
 from core.work.questions.known import headings, known_items
 from core.work.questions.overlap import favours, mean_overlap, overlap
@@ -49,7 +49,7 @@ def test_a_heading_of_several_documents_stands_behind_its_title(tmp_path: Path):
             f"# {name.title()}\n\nAll about it in many useful words and lines.\n\n## Method\n\n"
             f"Cook the {name} slowly with water, salt, flour and patience for one hour.\n"
         )
-    material = Material(read_documents(tmp_path).frame, "english")
+    material = DraftMaterial(read_documents(tmp_path).frame, "english")
     asked = {draft.text for draft in headings(material, "seed")}
     assert {"Bread: Method", "Soup: Method"} <= asked
 

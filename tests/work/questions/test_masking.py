@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import ClqError, InputError
-from core.work.questions.masking import Listed, by_patterns, mask
+from core.work.questions.masking import ListedNames, by_patterns, mask
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path, content: bytes | None, s
     if content is not None:
         names.write_bytes(content)
     with pytest.raises(InputError, match=says):
-        Listed.read(names)
+        ListedNames.read(names)
 
 
 @pytest.mark.extras

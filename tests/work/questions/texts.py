@@ -8,7 +8,7 @@ import polars as pl
 
 from core.paths import DEMO
 from core.pipeline.documents import read_documents
-from core.work.questions.drafts import Material
+from core.work.questions.drafts import DraftMaterial
 
 RETURNS = """# Returns
 
@@ -42,8 +42,8 @@ def folder_of(at: Path) -> Path:
     return folder
 
 
-def material(at: Path, language: str = "english", size: int = 60) -> Material:
-    return Material(read_documents(folder_of(at)).frame, language, size)
+def material(at: Path, language: str = "english", size: int = 60) -> DraftMaterial:
+    return DraftMaterial(read_documents(folder_of(at)).frame, language, size)
 
 
 def handbook(at: Path, count: int = 30) -> Path:

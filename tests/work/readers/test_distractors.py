@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.pipeline.sweep.fields import Reader
 from core.work.readers.distractors import ADVERSARIAL, CONTRADICTED, DATED, MADE, distractor
-from core.work.readers.job import Material, ReaderJob, Replay
+from core.work.readers.job import Material, ReaderJob, ReaderReplay
 
 TEXT = "The bridge opened in 1932. It is 503 m long, of v2 steel."
 
@@ -46,7 +46,7 @@ def test_a_passage_without_a_number_makes_none(kind: str):
 
 
 def job(mode: str, ks: tuple[int, ...]) -> ReaderJob:
-    replays = (Replay("r", "c", {"q": ("a", "b"), "p": ("b",)}, {"q": ("a", "d", "n"), "p": ("n",)}),)
+    replays = (ReaderReplay("r", "c", {"q": ("a", "b"), "p": ("b",)}, {"q": ("a", "d", "n"), "p": ("n",)}),)
     texts = {"c": {"a": "Made in 1901.", "b": "Other.", "d": "Weighs 12 kg.", "n": "Nothing to count."}}
     golds = pl.DataFrame({"collection_id": "c", "query_id": ["q", "p"], "answer": ["1901", "Rome"]})
     material = Material("c", {"q": "When?", "p": "Where?"}, texts, replays, golds)

@@ -11,7 +11,7 @@ from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scope import Scope
 from core.metrics import Measure
 from core.prices import PRICED_AS, PriceBook
-from core.prices.book import Key
+from core.prices.book import PriceKey
 from core.prices.cost import QUERY_TOKENS, cost_per_1k, query_embedding, scope_of, totals
 from core.prices.stacks import stack_costs
 from core.records import BASES, Origin
@@ -44,7 +44,7 @@ def run_totals(
     return whole.with_columns(pl.when(modelled).then(pl.lit(_ASSUMED)).alias("assumed"))
 
 
-def used_by(snapshot: Snapshot, table: pl.DataFrame) -> frozenset[Key]:
+def used_by(snapshot: Snapshot, table: pl.DataFrame) -> frozenset[PriceKey]:
     """Sum up the usage of the runs of a stack table, by item and priced unit."""
     ids = table["run_id"].to_list()
     runs = snapshot.runs().filter(pl.col("run_id").is_in(ids))

@@ -13,7 +13,7 @@ from core.analysis.workspace.scope import Quality, Scope
 from core.diagnostics.noise import perturbed_runs
 from core.metrics import REGISTRY, Measure
 from core.metrics.robust import PERTURBATIONS
-from core.params import Value
+from core.params import ParamValue
 from core.pipeline.query.perturb import WAYS
 from core.store import Snapshot
 
@@ -33,7 +33,7 @@ def endured(snapshot: Snapshot, scope: Scope, measure: Measure | None) -> Measur
 
 
 def _under_highest(runs: pl.DataFrame, measure: Measure) -> Measure:
-    alone: dict[str, Value] = {}
+    alone: dict[str, ParamValue] = {}
     for spec in runs["spec"]:
         levels_of = {way: level for way, level in json.loads(spec)["perturb"].items() if way in WAYS}
         if len(levels_of) == 1:

@@ -155,7 +155,10 @@ class RagGs(Format):
 
 
 def _runs(
-    folder: layout.Folder, lists: dict[str, pl.DataFrame], refined: dict[str, list[object]], options: Options
+    folder: layout.StudyFolder,
+    lists: dict[str, pl.DataFrame],
+    refined: dict[str, list[object]],
+    options: Options,
 ) -> list[Import]:
     there = [kind for kind, rows in lists.items() if rows.height]
     labels = run_labels([(_NAMES[kind], "") for kind in there], options)
@@ -185,7 +188,7 @@ def _runs(
     return parts
 
 
-def _fusion(folder: layout.Folder) -> Json:
+def _fusion(folder: layout.StudyFolder) -> Json:
     """Return how the lists were fused, according to the manifests, with their depth if both have one."""
     manifest = folder.manifests.get("s3_merge")
     constant = number(manifest, "rrf_c", "s3_merge") if isinstance(manifest, dict) else None
@@ -197,7 +200,7 @@ def _fusion(folder: layout.Folder) -> Json:
     }
 
 
-def _pools(folder: layout.Folder) -> dict[str, str | None]:
+def _pools(folder: layout.StudyFolder) -> dict[str, str | None]:
     """Return the convention of every list's pool, from its search depth."""
     dense, sparse = folder.depth("dense"), folder.depth("sparse")
     depths = str(dense) if dense == sparse else f"{dense}+{sparse}"
@@ -208,7 +211,7 @@ def _pools(folder: layout.Folder) -> dict[str, str | None]:
     }
 
 
-def _queries(folder: layout.Folder, options: Options) -> Import:
+def _queries(folder: layout.StudyFolder, options: Options) -> Import:
     known = {query: text for query, text in folder.texts.items() if text}
     rows = pl.DataFrame({"query_id": list(known), "text": list(known.values())})
     silent = sorted(folder.queries - known.keys())
@@ -217,7 +220,7 @@ def _queries(folder: layout.Folder, options: Options) -> Import:
     return Import(frames=collection_frames(options, rows), left_out=left)
 
 
-def _passages(folder: layout.Folder, options: Options) -> Import:
+def _passages(folder: layout.StudyFolder, options: Options) -> Import:
     stages = [stage for kind in layout.LISTS for stage in folder.of(kind)]
     rows = layout.stage_rows(stages, dict.fromkeys(("doc_id", "text", "metadata"), pl.String()))
     texts = rows.filter(pl.col("text").is_not_null()).unique("doc_id", keep="first", maintain_order=True)
@@ -235,7 +238,7 @@ def _passages(folder: layout.Folder, options: Options) -> Import:
     return Import(frames=collection_frames(options, passages=passages), left_out=left)
 
 
-def _grades(folder: layout.Folder, options: Options) -> Import:
+def _grades(folder: layout.StudyFolder, options: Options) -> Import:
     stages = folder.of("scores")
     schema = {"doc_id": pl.String(), "grade_1_5": pl.Int64(), "model": pl.String()}
     rows = layout.stage_rows(stages, schema)
@@ -253,7 +256,7 @@ def _grades(folder: layout.Folder, options: Options) -> Import:
     return replace(imported, left_out=counted(left, stages[0].member.name))
 
 
-def _unkept(folder: layout.Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
+def _unkept(folder: layout.StudyFolder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
     """Return lines of s5, and the lines of s6 that are not kept.
 
     They are too many, or there is no merged run to keep them.
@@ -268,7 +271,7 @@ def _unkept(folder: layout.Folder, refined: dict[str, list[object]]) -> tuple[Le
     return counted(left)
 
 
-def _notes(folder: layout.Folder) -> Iterator[str]:
+def _notes(folder: layout.StudyFolder) -> Iterator[str]:
     if folder.rewritten:
         yield f"{len(folder.rewritten)} questions were searched with a rewritten text; the first is shown."
     if folder.unfinished:

@@ -51,7 +51,7 @@ class Stage:
 
 
 @dataclass
-class Folder:
+class StudyFolder:
     """A run folder."""
 
     stages: list[Stage] = field(default_factory=list)  # files of stages that are taken or checked
@@ -104,9 +104,9 @@ def _kind(member: Member, matched: re.Match[str]) -> str:
     return kind or next((name for name, mark in _MARKS.items() if mark in shape), "")
 
 
-def folder(archives: Sequence[Archive]) -> Folder:
+def folder(archives: Sequence[Archive]) -> StudyFolder:
     """Find the files of one run folder."""
-    result, roots, done = Folder(), set(), set()
+    result, roots, done = StudyFolder(), set(), set()
     for archive in archives:
         for member in archive.members:
             name = member.relative.rsplit("/", 1)[-1]
@@ -135,7 +135,7 @@ def folder(archives: Sequence[Archive]) -> Folder:
     return result
 
 
-def _manifest(member: Member, stage: str, query: str, folder: Folder) -> None:
+def _manifest(member: Member, stage: str, query: str, folder: StudyFolder) -> None:
     first = stage not in folder.manifests and len(folder.manifests) < _MOST_MANIFESTS
     (folder.kept if first else folder.later).append(member)
     if not first and stage != "s2_candidates":
@@ -149,7 +149,7 @@ def _manifest(member: Member, stage: str, query: str, folder: Folder) -> None:
         folder.manifests[stage] = kept(whole)
 
 
-def _choose(folder: Folder) -> None:
+def _choose(folder: StudyFolder) -> None:
     """Choose a list per kind and question: of the manifest's depth, otherwise the longest, or enriched."""
     best: dict[tuple[str, str], Stage] = {}
     for stage in folder.stages:
@@ -161,7 +161,7 @@ def _choose(folder: Folder) -> None:
     folder.stages = sorted(chosen, key=lambda stage: (stage.kind, int(stage.query_id[1:])))
 
 
-def _rank(stage: Stage, folder: Folder) -> tuple[bool, int, bool, str]:
+def _rank(stage: Stage, folder: StudyFolder) -> tuple[bool, int, bool, str]:
     depth, name = _named_depth(stage), stage.member.relative
     asked = depth > 0 and depth == folder.depths.get((stage.kind, stage.query_id))
     return asked, depth, "enriched" in name, name
@@ -173,7 +173,7 @@ def _named_depth(stage: Stage) -> int:
     return int(depth[1]) if depth else 0
 
 
-def _texts(folder: Folder) -> None:
+def _texts(folder: StudyFolder) -> None:
     for member in folder.questions:
         listed: set[str] = set()
         for index, item in enumerate(expect(read_json(member), "items", list, member.name)):
@@ -196,7 +196,7 @@ def _texts(folder: Folder) -> None:
             folder.embedder = {"embedder": shown(model), **({"dim": dim} if dim and dim > 0 else {})}
 
 
-def _text(folder: Folder, query: str, item: object, where: str) -> None:
+def _text(folder: StudyFolder, query: str, item: object, where: str) -> None:
     text, other = optional(item, "text", str, where), optional(item, "text_rewrite", str, where)
     if other and text and other.strip() != text.strip():
         folder.rewritten.add(query)
@@ -218,7 +218,7 @@ def stage_rows(stages: Sequence[Stage], schema: Mapping[str, pl.DataType]) -> pl
     return rows
 
 
-def ranked_list(folder: Folder, kind: str) -> pl.DataFrame:
+def ranked_list(folder: StudyFolder, kind: str) -> pl.DataFrame:
     """Return each question's ranking: query_id, rank, passage_id, score, in the order of the file's ranks."""
     rank, score = LISTS[kind]
     schema = {"doc_id": pl.String(), rank: pl.Int64(), score: pl.Float64()}
@@ -234,7 +234,7 @@ def ranked_list(folder: Folder, kind: str) -> pl.DataFrame:
     )
 
 
-def refined_order(folder: Folder) -> dict[str, list[object]]:
+def refined_order(folder: StudyFolder) -> dict[str, list[object]]:
     """Return question → [passage, final rank, final score, exposures, information] of s6, in order."""
     ranked = stage_rows(folder.of("ranked"), _RANKED)
     _check_refined(folder, ranked)
@@ -249,7 +249,7 @@ def refined_order(folder: Folder) -> dict[str, list[object]]:
     return order
 
 
-def _check_refined(folder: Folder, refined: pl.DataFrame) -> None:
+def _check_refined(folder: StudyFolder, refined: pl.DataFrame) -> None:
     """Refuse passages of s6 missing from s5 of the same question: they belong to another run."""
     pruned = stage_rows(folder.of("pruned"), {"doc_id": pl.String()})
     known = pl.col("query_id").is_in([stage.query_id for stage in folder.of("pruned")])

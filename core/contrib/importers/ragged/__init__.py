@@ -29,18 +29,18 @@ from core.contrib.importers.ragged.files import (
     passage,
     retrieved,
 )
-from core.contrib.importers.ragged.runs import Reader, Retriever, readers, runs
+from core.contrib.importers.ragged.runs import RaggedReader, Retriever, readers, runs
 from core.errors import InputError
 from core.importers.base import LIKELY, SURE, Format, Import, Options, counted, frames_of, merged, summed
 from core.importers.read.member import Archive, Member
 from core.importers.report import file_report
 from core.importers.runs import collection_frames, collection_of, slug
 
-_Kind = TypeVar("_Kind", Retriever, Gold, Reader)
+_Kind = TypeVar("_Kind", Retriever, Gold, RaggedReader)
 _GOLD = {"kilt": kilt, "compilation": compilation, "evaluation": evaluation}
 
 
-_File = Retriever | Gold | Reader
+_File = Retriever | Gold | RaggedReader
 
 
 @dataclass(eq=False)
@@ -57,13 +57,13 @@ class _Dataset:
     @property
     def ordered(self) -> list[_File]:
         """Files in order: retrievers, then gold passages, then readers."""
-        return [*self.of(Retriever), *self.of(Gold), *self.of(Reader)]
+        return [*self.of(Retriever), *self.of(Gold), *self.of(RaggedReader)]
 
     @property
     def name(self) -> str:
         """Return the name of its first file."""
         first = self.ordered[0]
-        return first.name.rsplit("/", 1)[-1] if isinstance(first, Reader) else first.member.stem
+        return first.name.rsplit("/", 1)[-1] if isinstance(first, RaggedReader) else first.member.stem
 
 
 class Ragged(Format):
@@ -165,7 +165,7 @@ def _imported(dataset: _Dataset, options: Options) -> Import:
             Import(collections=collection_of(options, "imported: RAGGED")),
             _collection(dataset, options),
             judgements(dataset.of(Gold), options),
-            *runs(dataset.of(Retriever), dataset.of(Reader), options),
+            *runs(dataset.of(Retriever), dataset.of(RaggedReader), options),
         )
     )
 
@@ -182,7 +182,7 @@ def _collection(dataset: _Dataset, options: Options) -> Import:
         passages = named.unique("passage_id", keep="first", maintain_order=True).select(
             "passage_id", "text", source="page_id"
         )
-    said = (said.right for reader in dataset.of(Reader) for said in reader.files.values())
+    said = (said.right for reader in dataset.of(RaggedReader) for said in reader.files.values())
     right = pl.concat([RIGHT.to_frame(), *(gold.right for gold in dataset.of(Gold)), *said])
     once = right.filter(pl.col("answer") != "").unique(maintain_order=True)
     known_answers = once.with_columns(collection_id=pl.lit(options.collection_id))

@@ -46,7 +46,7 @@ _ORACLES = (
 
 
 @dataclass(frozen=True)
-class Said:
+class RaggedAnswer:
     """The answers of one file."""
 
     member: Member  # the file
@@ -57,12 +57,12 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Reader:
+class RaggedReader:
     """Answers of one reader in one mode."""
 
     name: str  # path of the folder without mode and depth
     mode: str  # a value of `MODES`
-    files: Mapping[int | None, Said]  # k → the answers; k is None if unknown
+    files: Mapping[int | None, RaggedAnswer]  # k → the answers; k is None if unknown
 
     @property
     def asked(self) -> pl.DataFrame:
@@ -77,7 +77,7 @@ class _Spot:
     k: int | None
 
 
-def readers(files: Sequence[tuple[Member, Archive]]) -> tuple[list[Reader], dict[str, str]]:
+def readers(files: Sequence[tuple[Member, Archive]]) -> tuple[list[RaggedReader], dict[str, str]]:
     """Group the files of readers."""
     spots: dict[_Spot, Member] = {}
     lost: dict[str, str] = {}
@@ -98,11 +98,11 @@ def readers(files: Sequence[tuple[Member, Archive]]) -> tuple[list[Reader], dict
             where=next(iter(lost)),
             do="Offer the reader's folder, with its folders top_1, top_2…",
         )
-    held: dict[tuple[str, str], dict[int | None, Said]] = {}
+    held: dict[tuple[str, str], dict[int | None, RaggedAnswer]] = {}
     modes = list(MODES.values())
     for spot in sorted(spots, key=lambda entry: (modes.index(entry.mode), entry.name, entry.k or 0)):
         held.setdefault((spot.name, spot.mode), {})[spot.k] = _read_answers(spots[spot])
-    return [Reader(*key, said) for key, said in held.items()], lost | again
+    return [RaggedReader(*key, said) for key, said in held.items()], lost | again
 
 
 def _spot(member: Member, archive: Archive) -> _Spot | None:
@@ -123,7 +123,7 @@ def _spot(member: Member, archive: Archive) -> _Spot | None:
     return None
 
 
-def _read_answers(member: Member) -> Said:
+def _read_answers(member: Member) -> RaggedAnswer:
     said: list[tuple[str | None, str | None, str | None, int]] = []
     values: list[tuple[str, str, float | None]] = []
     right: list[tuple[str, str]] = []
@@ -142,7 +142,7 @@ def _read_answers(member: Member) -> Said:
         values += [(query, name, value) for name, value in measured.items()]
     rows = once(pl.DataFrame(said, schema=_SAID, orient="row"), member.name)
     left = {"entries of answer_evaluation that are not numbers": others}
-    return Said(
+    return RaggedAnswer(
         member=member,
         rows=rows,
         values=pl.DataFrame(values, schema=VALUE, orient="row"),
@@ -162,7 +162,7 @@ def _measured(given: Json, where: str) -> dict[str, float | None]:
     return flags | plain
 
 
-def _answers(reader: Reader, run: Run, name: str, options: Options) -> Import:
+def _answers(reader: RaggedReader, run: Run, name: str, options: Options) -> Import:
     """Return the answers of a reader, under a name, with all of their measures as scores."""
     parts = []
     for k, said in reader.files.items():
@@ -197,7 +197,7 @@ class Retriever:
         return self.rows.select("id", "input")
 
 
-def runs(retrievers: Sequence[Retriever], reading: Sequence[Reader], options: Options) -> list[Import]:
+def runs(retrievers: Sequence[Retriever], reading: Sequence[RaggedReader], options: Options) -> list[Import]:
     """Return a run per retriever with its readers' answers; per reader and mode if none was read."""
     read = [(reader, _read_by(reader, retrievers, reading)) for reader in reading]
     alone = [reader for reader, theirs in read if not theirs]
@@ -218,7 +218,9 @@ def runs(retrievers: Sequence[Retriever], reading: Sequence[Reader], options: Op
     return [*parts, Import(notes=(_ORACLES,) * any(reader.mode != TOP_K for reader in reading))]
 
 
-def _read_by(reader: Reader, retrievers: Sequence[Retriever], reading: Sequence[Reader]) -> list[Retriever]:
+def _read_by(
+    reader: RaggedReader, retrievers: Sequence[Retriever], reading: Sequence[RaggedReader]
+) -> list[Retriever]:
     """Return the retrievers whose output a reader read: the only one, or the only one named in its path.
 
     If the path names none, gold and no-context answers belong to all retrievers of the same reader.
@@ -245,21 +247,23 @@ def _parts(path: str) -> set[str]:
     return {part.removesuffix(".jsonl") for part in path.lower().split("/")}
 
 
-def _folders(reader: Reader) -> list[str]:
+def _folders(reader: RaggedReader) -> list[str]:
     """Return the folders of a reader below the one in which the tool keeps all readers."""
     folders = reader.name.split("/")
     root = next((at for at, folder in enumerate(folders, 1) if folder in _ROOTS), 0)
     return folders[root:] or folders
 
 
-def _base(reader: Reader, retrievers: Sequence[Retriever]) -> tuple[str, ...]:
+def _base(reader: RaggedReader, retrievers: Sequence[Retriever]) -> tuple[str, ...]:
     """Return the folders of a reader that no retriever has: its name, and the data set's if known."""
     known = set().union(*(_parts(retriever.name) for retriever in retrievers))
     folders = _folders(reader)
     return tuple(folder for folder in folders if folder.lower() not in known) or (folders[-1],)
 
 
-def _named(reading: Sequence[Reader], retrievers: Sequence[Retriever]) -> list[tuple[Reader, str]]:
+def _named(
+    reading: Sequence[RaggedReader], retrievers: Sequence[Retriever]
+) -> list[tuple[RaggedReader, str]]:
     """Name the readers of one retriever, by the first of their own folders if that is unique."""
     bases = [_base(reader, retrievers) for reader in reading]
     short = Counter((base[0], reader.mode) for base, reader in zip(bases, reading, strict=True))
@@ -269,7 +273,7 @@ def _named(reading: Sequence[Reader], retrievers: Sequence[Retriever]) -> list[t
 
 
 def _searched(
-    retriever: Retriever, reading: Sequence[tuple[Reader, str]], label: str, options: Options
+    retriever: Retriever, reading: Sequence[tuple[RaggedReader, str]], label: str, options: Options
 ) -> Import:
     """Return the run of a retriever; the answers aren't part of its identity."""
     sparse = "bm25" in retriever.name.lower()
@@ -282,7 +286,7 @@ def _searched(
     return merged((Import(runs=(run,), frames=frames_of(rankings=ranked)), *said))
 
 
-def _alone(reader: Reader, label: str, options: Options) -> Import:
+def _alone(reader: RaggedReader, label: str, options: Options) -> Import:
     """Return the run of a reader whose retriever is unknown, or of one of its other modes."""
     oracle = reader.mode != TOP_K
     decided = {"retriever": None, "ks": list(reader.files), **({"passages": reader.mode} if oracle else {})}

@@ -30,17 +30,17 @@ from core.importers.judgements import golden_set
 from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.rows import again, identified, refuse
 from core.importers.read.tabular import Table, first_rows, read_table
-from core.importers.report import TAKEN, FileReport, Parts, file_report
+from core.importers.report import TAKEN, FileReport, ReportParts, file_report
 from core.importers.runs import collection_frames, collection_of
 
 _LISTS = (pl.List(pl.List(pl.String)), pl.List(pl.String))
 
-_RANKING: Parts = {
+_RANKING: ReportParts = {
     **dict.fromkeys(("retrieved_ids", "retrieve_scores", "retrieved_ids_*", "retrieve_scores_*"), TAKEN),
     "retrieved_contents*": "texts of the corpus",
     "retrieval_*": "measures of single questions: they follow from the rankings",
 }
-_ANSWERS: Parts = {
+_ANSWERS: ReportParts = {
     "generated_tokens": "tokens of answers as lists",
     "generated_log_probs": "probabilities of tokens",
     "*": TAKEN,

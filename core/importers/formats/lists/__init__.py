@@ -17,17 +17,17 @@ from core.importers.base import Format, Import, Options, counted, merged
 from core.importers.judgements import golden_set
 from core.importers.read.member import Archive, Member, members_of
 from core.importers.runs import collection_frames, collection_of
-from core.importers.samples import Sample, answered, assemble
+from core.importers.samples import FormatSample, answered, assemble
 
 _JUDGED = pl.Schema({"query_id": pl.String(), "passage_id": pl.String(), "grade": pl.String()})
 _AGAIN = "judgements that stand again with the same grade"
 
 
 @dataclass(kw_only=True)
-class Listed:
+class ListedResults:
     """Contents of a file."""
 
-    samples: dict[str, list[Sample]] = field(default_factory=dict)  # name of the run → its queries
+    samples: dict[str, list[FormatSample]] = field(default_factory=dict)  # name of the run → its queries
     # query, passage and grade; a grade of None was not given
     judged: list[tuple[str, str, object]] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)  # query → its text, for queries that are only judged
@@ -47,13 +47,13 @@ def scored(each: str) -> dict[str, str]:
     return {"signals": each, "aggregates": "the mean of these"}
 
 
-class Lists(Format):
+class ResultLists(Format):
     """Files with lists of passages by query."""
 
     names_collection = 1
 
     @abstractmethod
-    def gather(self, member: Member, options: Options) -> Listed:
+    def gather(self, member: Member, options: Options) -> ListedResults:
         """Return the contents of a file."""
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
@@ -78,7 +78,7 @@ class Lists(Format):
         return merged([runs, alone, *(_rest(member, listed, options) for member, listed in held)])
 
 
-def _rest(member: Member, listed: Listed, options: Options) -> Import:
+def _rest(member: Member, listed: ListedResults, options: Options) -> Import:
     """Return the judgements of a file, and what was left out."""
     left = Import(left_out=counted(listed.left, member.name), notes=tuple(listed.notes))
     if not listed.judged:

@@ -8,7 +8,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.importers.base import SURE, Options
-from core.importers.formats.lists import Listed, Lists, scored, unseen
+from core.importers.formats.lists import ListedResults, ResultLists, scored, unseen
 from core.importers.formats.lists.query_rows import column_names, number_columns, number_in, row_cells
 from core.importers.read.jsons import (
     at,
@@ -24,12 +24,12 @@ from core.importers.read.jsons import (
 )
 from core.importers.read.member import Archive, Member
 from core.importers.report import AS_YOU_WISH, TAKEN, FileReport, settled
-from core.importers.samples import Sample
+from core.importers.samples import FormatSample
 
 _OF_JUDGING = "of judging, or holds no numbers"
 
 
-def _contexts(sample: Sample, held: object, key: str, id_key: str, where: str) -> None:
+def _contexts(sample: FormatSample, held: object, key: str, id_key: str, where: str) -> None:
     """Add the passages in a list of objects to a sample, with their ids, texts and scores."""
     listed = items(held, key, where)
     if listed is not None:
@@ -38,7 +38,7 @@ def _contexts(sample: Sample, held: object, key: str, id_key: str, where: str) -
         sample.scores = [number(one, "score", where) for one in listed]
 
 
-class RagChecker(Lists):
+class RagChecker(ResultLists):
     """Results of RAGChecker."""
 
     name, title = "ragchecker", "RAGChecker results (JSON)"
@@ -69,12 +69,12 @@ class RagChecker(Lists):
         wanted = {"results[].query", "results[].response", "results[].retrieved_context"}
         return "results" if wanted <= outline(member).keys() else None
 
-    def gather(self, member: Member, options: Options) -> Listed:  # noqa: ARG002
-        samples: list[Sample] = []
+    def gather(self, member: Member, options: Options) -> ListedResults:  # noqa: ARG002
+        samples: list[FormatSample] = []
         for index, held in enumerate(expect(read_object(member), "results", list, member.name)):
             where = at(member.name, "results", index)
             right = text(held, "gt_answer", where)
-            sample = Sample(
+            sample = FormatSample(
                 text=expect(held, "query", str, where),
                 query_id=identifier(held, "query_id", where),
                 answer=text(held, "response", where),
@@ -84,10 +84,10 @@ class RagChecker(Lists):
             metrics = mapping(held, "metrics", where) or {}
             sample.values = {key: number(metrics, key, where) for key in metrics}
             samples.append(sample)
-        return Listed(samples={"": samples})
+        return ListedResults(samples={"": samples})
 
 
-class MtRag(Lists):
+class MtRag(ResultLists):
     """Tasks of MT-RAG with retrieved contexts and answers."""
 
     name, title = "mt-rag", "MT-RAG tasks and predictions (JSONL)"
@@ -116,12 +116,12 @@ class MtRag(Lists):
         paths = {path.removeprefix("[].") for path in outline(member)}
         return "tasks" if {"task_id", "contexts[].document_id"} <= paths else None
 
-    def gather(self, member: Member, options: Options) -> Listed:  # noqa: ARG002
-        samples: list[Sample] = []
+    def gather(self, member: Member, options: Options) -> ListedResults:  # noqa: ARG002
+        samples: list[FormatSample] = []
         for where, held in objects(member):
             turns = [turn for turn in items(held, "input", where) or () if _speaks(turn)]
             right = [said for said in _said(held, "targets", where) if said]
-            sample = Sample(
+            sample = FormatSample(
                 text=(text(turns[-1], "text", where) or "") if turns else "",
                 query_id=expect(held, "task_id", str, where),
                 answer=next(_said(held, "predictions", where), None),
@@ -129,7 +129,7 @@ class MtRag(Lists):
             )
             _contexts(sample, held, "contexts", "document_id", where)
             samples.append(sample)
-        return Listed(samples={"": samples})
+        return ListedResults(samples={"": samples})
 
 
 def _speaks(turn: object) -> bool:
@@ -140,7 +140,7 @@ def _said(held: object, key: str, where: str) -> Iterator[str | None]:
     return (text(turn, "text", where) for turn in items(held, key, where) or ())
 
 
-class TruLens(Lists):
+class TruLens(ResultLists):
     """Records of TruLens with its feedback."""
 
     name, title = "trulens", "TruLens records and feedback (CSV, JSON, JSONL, Parquet)"
@@ -175,15 +175,15 @@ class TruLens(Lists):
         left = {*self._own, *self._idle}
         return [name for name in number_columns(names, rows) if name not in left and "cost" not in name]
 
-    def gather(self, member: Member, options: Options) -> Listed:  # noqa: ARG002
-        listed, rows = Listed(), list(row_cells(member))
+    def gather(self, member: Member, options: Options) -> ListedResults:  # noqa: ARG002
+        listed, rows = ListedResults(), list(row_cells(member))
         feedback = self._feedback(column_names(member), rows)
         for where, row in rows:
             asked = _plain(row.get("input"))
             if not asked:
                 listed.left["records without an input"] += 1
                 continue
-            sample = Sample(
+            sample = FormatSample(
                 text=asked,
                 answer=_plain(row.get("output")),
                 values={name: number_in(row.get(name), where) for name in feedback},

@@ -8,12 +8,12 @@ from __future__ import annotations
 import polars as pl
 
 from core.importers.base import Options
-from core.importers.formats.lists import Listed, Lists, scored, unseen
+from core.importers.formats.lists import ListedResults, ResultLists, scored, unseen
 from core.importers.read.member import Member
 from core.importers.read.rows import again, identified, numbers, refuse
 from core.importers.read.tabular import columns, kind_of, read_table
 from core.importers.report import TAKEN
-from core.importers.samples import Sample
+from core.importers.samples import FormatSample
 
 _CASE = {"team": "Team Name", "case": "Case Name", "id": "Case ID", "query_id": "Query Text"}
 _FOUND = {"passage_id": "Doc ID", "rank": "Doc Position", "grade": "Rating"}
@@ -21,7 +21,7 @@ _SCORED = {"score": "Score"}
 SCORE = "Quepid score"
 
 
-class Quepid(Lists):
+class Quepid(ResultLists):
     """Exports of a case."""
 
     name, title = "quepid", "Quepid export of a case (CSV)"
@@ -49,12 +49,12 @@ class Quepid(Lists):
             return None
         return "found" if set(_FOUND.values()) <= names else "scored" if "Score" in names else None
 
-    def gather(self, member: Member, options: Options) -> Listed:  # noqa: ARG002
+    def gather(self, member: Member, options: Options) -> ListedResults:  # noqa: ARG002
         found = self.kind(member) == "found"
         table = read_table(member, kind_of(member))
         rows = table.taking(_CASE | (_FOUND if found else _SCORED))
         identified(rows, member.name, "id", "query_id")
-        column, listed = "rank" if found else "score", Listed()
+        column, listed = "rank" if found else "score", ListedResults()
         rows = rows.with_columns(
             numbers(rows, column, member.name, whole=found).alias(column),
             label=pl.coalesce("case", "id").fill_null(""),
@@ -68,12 +68,12 @@ class Quepid(Lists):
         else:
             problem = "The query {query_id} stands twice in a case of that name."
             refuse(again(rows, "label", "query_id"), problem, member.name, "Query Text")
-        cases: dict[tuple[str, str], Sample] = {}
+        cases: dict[tuple[str, str], FormatSample] = {}
         for row in rows.iter_rows(named=True):
             label, query = row["label"], row["query_id"]
             sample = cases.get((label, query))
             if sample is None:
-                sample = cases[label, query] = Sample(text=query, query_id=query)
+                sample = cases[label, query] = FormatSample(text=query, query_id=query)
                 listed.samples.setdefault(label, []).append(sample)
             if found:
                 sample.context_ids = [*(sample.context_ids or ()), row["passage_id"]]

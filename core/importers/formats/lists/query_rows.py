@@ -16,15 +16,15 @@ from typing import Any
 
 from core.errors import InputError
 from core.importers.base import LIKELY, SURE, Options
-from core.importers.formats.lists import Listed, Lists
-from core.importers.naming import ROLES, Value, named, normal
+from core.importers.formats.lists import ListedResults, ResultLists
+from core.importers.naming import ROLES, NamedValue, named, normal
 from core.importers.read.jsons import at, items, kind_of_value, objects, outline, read_json
 from core.importers.read.member import Archive, Member
 from core.importers.read.rows import id_list
 from core.importers.read.tabular import READ_ERRORS, columns, first_rows, kind_of, read_table
 from core.importers.read.text import no_column, place, quoted, shown
 from core.importers.report import AS_YOU_WISH, TAKEN, FileReport, settled
-from core.importers.samples import Sample
+from core.importers.samples import FormatSample
 
 _THINGS = ("", "ids", "docs", "doc_ids", "documents", "document_ids", "chunks", "chunk_ids", "passages",
            "passage_ids", "context_ids", "contexts_ids", "node_ids")  # fmt: skip
@@ -57,7 +57,7 @@ _ROLES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-class QueryRows(Lists):
+class QueryRows(ResultLists):
     """Tables with lists of ids in their cells."""
 
     name, title = "query-lists", "Lists of ids by query, MLflow evaluation table (CSV, JSON, JSONL, Parquet)"
@@ -104,8 +104,8 @@ class QueryRows(Lists):
                 member.name, kind, column_names(member), why | dict.fromkeys(said.without, AS_YOU_WISH)
             )
 
-    def gather(self, member: Member, options: Options) -> Listed:
-        said, listed = options.table_as(member.name), Listed()
+    def gather(self, member: Member, options: Options) -> ListedResults:
+        said, listed = options.table_as(member.name), ListedResults()
         names = [name for name in column_names(member) if name not in said.without]
         rows, roles = list(row_cells(member)), _roles(names, said.columns)
         if not roles.keys() & {"text", "query_id"}:
@@ -218,7 +218,7 @@ def _ids(cell: object, where: str) -> list[str] | None:
     return [part.strip() for part in text.split(mark) if part.strip()] if text else None
 
 
-def _sample(row: Mapping[str, Any], roles: Mapping[str, str], where: str) -> tuple[str, str, Sample]:
+def _sample(row: Mapping[str, Any], roles: Mapping[str, str], where: str) -> tuple[str, str, FormatSample]:
     def said(role: str) -> str | None:
         cell = row.get(roles.get(role, ""))
         return None if cell is None or isinstance(cell, list | dict) else str(cell).strip() or None
@@ -229,23 +229,23 @@ def _sample(row: Mapping[str, Any], roles: Mapping[str, str], where: str) -> tup
         raise InputError("The row names no query.", where=where)
     retrieved = _ids(row.get(roles.get("retrieved_ids", "")), where)
     right = said("right")
-    sample = Sample(
+    sample = FormatSample(
         text=asked or "", query_id=query, context_ids=retrieved, answer=said("answer"),
         right=[right] if right else None,
     )  # fmt: skip
     return said("run") or "", query, sample
 
 
-def number_columns(names: Sequence[str], rows: _Rows) -> dict[str, Value | None]:
+def number_columns(names: Sequence[str], rows: _Rows) -> dict[str, NamedValue | None]:
     """Return the columns that hold only numbers, each with the meaning of its name."""
-    found: dict[str, Value | None] = {}
+    found: dict[str, NamedValue | None] = {}
     for name in names:
         cells = [_number(row.get(name)) for _, row in rows]
         known = [cell for cell in cells if cell is not None]
         if known and all(cell is not False for cell in known):
             found[name] = named(_SCORE.sub("", name), name)
             if name == "latency" and any(map(_SCORE.search, names)):  # MLflow gives seconds
-                found[name] = Value(name, "ms", "total", factor=1000.0)
+                found[name] = NamedValue(name, "ms", "total", factor=1000.0)
     return found
 
 
@@ -270,7 +270,7 @@ def number_in(cell: object, where: str) -> float | None:
     return value
 
 
-def _measure(sample: Sample, row: Mapping[str, Any], measures: Mapping[str, Value | None]) -> None:
+def _measure(sample: FormatSample, row: Mapping[str, Any], measures: Mapping[str, NamedValue | None]) -> None:
     values: dict[str, float | None] = {}
     for name, meant in measures.items():
         value = _number(row.get(name))
@@ -284,7 +284,9 @@ def _measure(sample: Sample, row: Mapping[str, Any], measures: Mapping[str, Valu
     sample.values = values
 
 
-def _figures(samples: Sequence[Sample], measures: Mapping[str, Value | None]) -> Iterator[dict[str, Any]]:
+def _figures(
+    samples: Sequence[FormatSample], measures: Mapping[str, NamedValue | None]
+) -> Iterator[dict[str, Any]]:
     """Yield the means of measures whose names state their cutoff."""
     for name, meant in measures.items():
         known = [sample.signals[key] for sample in samples if (key := shown(name, 80)) in sample.signals]

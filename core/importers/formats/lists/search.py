@@ -7,7 +7,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.importers.base import Options
-from core.importers.formats.lists import Listed, Lists, scored, unseen
+from core.importers.formats.lists import ListedResults, ResultLists, scored, unseen
 from core.importers.read.jsons import (
     Json,
     at,
@@ -23,7 +23,7 @@ from core.importers.read.jsons import (
 )
 from core.importers.read.member import Member
 from core.importers.report import TAKEN
-from core.importers.samples import Sample
+from core.importers.samples import FormatSample
 
 _HITS = "details.*.hits."
 _UNRATED = "queries without a rating"
@@ -35,7 +35,7 @@ _RELEVANCE = (
 _HOLDS = ("judgmentRatings", "documentIds", "results")
 
 
-class RankEval(Lists):
+class RankEval(ResultLists):
     """Requests and responses of Elasticsearch's ``_rank_eval`` (OpenSearch has it too)."""
 
     name, title = "rank-eval", "Elasticsearch ranking evaluation (JSON)"
@@ -72,8 +72,8 @@ class RankEval(Lists):
         steps = [path.rsplit(".", 1) for path in paths if path.startswith(("details.", "rank_eval.details."))]
         return "response" if {"metric_score", "hits"} <= {step[-1] for step in steps} else None
 
-    def gather(self, member: Member, options: Options) -> Listed:  # noqa: ARG002
-        whole, listed = read_json(member), Listed()
+    def gather(self, member: Member, options: Options) -> ListedResults:  # noqa: ARG002
+        whole, listed = read_json(member), ListedResults()
         if self.kind(member) == "request":
             for index, asked in enumerate(items(whole, "requests", member.name) or ()):
                 where = at(member.name, "requests", index)
@@ -90,7 +90,7 @@ class RankEval(Lists):
             rated = [({**hit, "rating": both.get("rating")}, where) for hit, both in hits]
             listed.judged += _judged(query, rated)
             samples.append(
-                Sample(
+                FormatSample(
                     text="",
                     query_id=query,
                     context_ids=[identifier(hit, "_id", where) for hit, _ in hits],
@@ -114,7 +114,7 @@ def _judged(query: str, rated: list[tuple[Json, str]]) -> Iterator[tuple[str, st
         yield query, passage, rating.get("rating")
 
 
-class SearchRelevance(Lists):
+class SearchRelevance(ResultLists):
     """Judgement lists, experiments and evaluation results of OpenSearch's search relevance."""
 
     name, title = "search-relevance", "OpenSearch search relevance (JSON)"
@@ -150,8 +150,8 @@ class SearchRelevance(Lists):
         keys = (all(f'"{key}"'.encode() in member.head for key in shape) for shape in shapes)
         return "found" if any(keys) else None
 
-    def gather(self, member: Member, options: Options) -> Listed:  # noqa: ARG002
-        listed, runs = Listed(), dict[str, dict[str, Sample]]()
+    def gather(self, member: Member, options: Options) -> ListedResults:  # noqa: ARG002
+        listed, runs = ListedResults(), dict[str, dict[str, FormatSample]]()
         for where, source in _sources(read_json(member), member.name):
             listed.left["documents of another kind"] += all(source.get(key) is None for key in _HOLDS)
             for judged in items(source, "judgmentRatings", where) or ():
@@ -163,7 +163,7 @@ class SearchRelevance(Lists):
                     passage = expect(rating, "docId", str, where)
                     listed.judged.append((query, passage, rating.get("rating")))
             for query, run, ids, metrics in _found(source, where, listed):
-                sample = runs.setdefault(run, {}).setdefault(query, Sample(text=query, query_id=query))
+                sample = runs.setdefault(run, {}).setdefault(query, FormatSample(text=query, query_id=query))
                 if sample.context_ids is not None:
                     raise InputError(f"The query {query!r} of {run} stands twice.", where=where)
                 sample.context_ids, sample.values = ids, metrics
@@ -182,7 +182,9 @@ def _sources(whole: object, name: str) -> Iterator[tuple[str, Json]]:
             yield where, source
 
 
-def _found(source: Json, where: str, listed: Listed) -> Iterator[tuple[str, str, list[str], dict[str, Any]]]:
+def _found(
+    source: Json, where: str, listed: ListedResults
+) -> Iterator[tuple[str, str, list[str], dict[str, Any]]]:
     ids = texts(source, "documentIds", where)
     if ids is not None:
         run = text(source, "searchConfigurationId", where) or ""

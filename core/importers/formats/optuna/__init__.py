@@ -21,7 +21,7 @@ from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.rows import numbers
 from core.importers.read.tabular import columns, header, kind_of, read_table
 from core.importers.read.text import place, shown
-from core.importers.report import TAKEN, Parts
+from core.importers.report import TAKEN, ReportParts
 from core.importers.runs import ONE_ANSWER, Figure, Reported, reported_runs
 from core.importers.settings import axes_of, kept
 from core.records import WHOLE_FLOW
@@ -223,7 +223,7 @@ class OptunaCsv(Format):
         text = len(probe.members) == 1 and kind_of(member) not in ("jsonl", "parquet")
         return SURE if text and _layout(columns(member)) else 0.0
 
-    def parts(self, member: Member, options: Options) -> Parts:  # noqa: ARG002
+    def parts(self, member: Member, options: Options) -> ReportParts:  # noqa: ARG002
         names = header(member, kind_of(member) or ",")
         layout = _layout(names) or _DASHBOARD
         known = (layout.number, layout.state, *_named(names, layout))

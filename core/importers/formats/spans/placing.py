@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import Documents, Import, Options, counted
+from core.importers.base import DocumentsOf, Import, Options, counted
 from core.importers.judgements import golden_set
 from core.importers.naming import ROLES as KNOWN_ROLES
 from core.importers.naming import roles_by
@@ -55,14 +55,14 @@ class Misplaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedSpan:
     """Spans with their locations."""
 
     rows: pl.DataFrame  # spans within a document, with start_char and end_char filled in
     misplaced: tuple[Misplaced, ...]  # the others by reason, in order of the first line
 
 
-def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:
+def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> PlacedSpan:
     """Find the location of every span that has none, and check the given ones.
 
     Args:
@@ -82,7 +82,7 @@ def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:
         Misplaced(part.height, part["wrong"][0], _error(part.row(0, named=True), documents, name))
         for part in bad.partition_by("wrong", maintain_order=True)
     )
-    return Placed(judged.filter(pl.col("wrong").is_null()).select(rows.columns), misplaced)
+    return PlacedSpan(judged.filter(pl.col("wrong").is_null()).select(rows.columns), misplaced)
 
 
 def _find(row: Mapping[str, Any]) -> tuple[int | None, int | None, int]:
@@ -180,7 +180,7 @@ class _Brought:
 
     passages: Frame
     ids: frozenset[str]
-    behind: Documents | None
+    behind: DocumentsOf | None
 
     def __call__(self, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
         if collection_id not in self.ids:
@@ -190,7 +190,7 @@ class _Brought:
         return rows.select(source="passage_id", text=pl.col("text").fill_null(""))
 
 
-def texts(documents: Documents | None, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
+def texts(documents: DocumentsOf | None, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
     """Return the named documents of a collection, possibly none."""
     if documents is None:
         return pl.DataFrame(schema={"source": pl.String, "text": pl.String})

@@ -12,7 +12,7 @@ from core.answers import GRADE, KEY, MODES
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged, placed
 from core.importers.meaning import Meaning
-from core.importers.naming import USD_PER_1K, WHOLE_AXES, Value
+from core.importers.naming import USD_PER_1K, WHOLE_AXES, NamedValue
 from core.importers.read.member import Member
 from core.importers.read.rows import again, numbers, refuse
 from core.importers.read.tabular import Table
@@ -52,12 +52,12 @@ def stack_results(member: Member, table: Table, means: Meaning, options: Options
     return merged((figures, usage(table, means, keys, per_row=True)))
 
 
-def unit_of(value: Value) -> str:
+def unit_of(value: NamedValue) -> str:
     """Return the unit of a time that is not in milliseconds."""
     return "seconds" if value.factor > 1 else "microseconds"
 
 
-def said_of(value: Value) -> Iterator[str]:
+def said_of(value: NamedValue) -> Iterator[str]:
     """Yield notes on a column: the assumptions and conversions made."""
     name = f"`{shown(value.column)}`"
     if value.assumed:
@@ -137,7 +137,7 @@ def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame
     return rows.filter(pl.col("value").is_not_null()).select(order), left
 
 
-def numbers_of(table: Table, values: Sequence[Value]) -> list[pl.Series]:
+def numbers_of(table: Table, values: Sequence[NamedValue]) -> list[pl.Series]:
     """Return the numbers of columns, in the units of their measures; null if a cell is empty.
 
     Raises:
@@ -170,14 +170,14 @@ def _counted(table: Table, column: str | None) -> pl.Series:
     return rows["n"]
 
 
-def filled(table: Table, value: Value, rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+def filled(table: Table, value: NamedValue, rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """Return rows with a column's numbers as `value`, without empty cells, and the counts of these."""
     (cells,) = numbers_of(table, [value])
     known = rows.with_columns(cells.alias("value")).filter(pl.col("value").is_not_null())
     return known, _empty(value, rows.height - known.height)
 
 
-def _empty(value: Value, cells: int) -> dict[str, int]:
+def _empty(value: NamedValue, cells: int) -> dict[str, int]:
     return {f"empty cells of `{shown(value.column)}`: missing, not 0": cells}
 
 
@@ -308,7 +308,7 @@ def usage(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) ->
 
 
 def _costs_of(
-    table: Table, value: Value, keys: pl.DataFrame, *, per_row: bool
+    table: Table, value: NamedValue, keys: pl.DataFrame, *, per_row: bool
 ) -> tuple[pl.DataFrame, tuple[LeftOut, ...]]:
     """Return the numbers of a column with their keys, without empty cells.
 

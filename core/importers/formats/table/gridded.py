@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from core.errors import InputError
 from core.importers.meaning import Meaning, TableAs
-from core.importers.naming import FLATTENED, USD_PER_1K, Value, is_quality, named, role_of, usage_of
+from core.importers.naming import FLATTENED, USD_PER_1K, NamedValue, is_quality, named, role_of, usage_of
 from core.importers.read.text import shown
 from core.stats.latency import AFTER_RETRIEVAL
 
-Grid = Mapping[str, tuple[str, str]]
+GridCells = Mapping[str, tuple[str, str]]
 """Column → its measure, spelled as in the name, and its stack."""
 _CUT = re.compile(r"\s*[_\-./:|]\s*|\s+")
 _FIGURES = re.compile(
@@ -24,7 +24,7 @@ _STAGES = frozenset({*AFTER_RETRIEVAL, "retrieve", "retrieval", "rerank", "embed
 _NAMED = 3  # Number of columns that a message names
 
 
-def grid_of(columns: Sequence[str], means: Meaning, said: TableAs) -> Grid:
+def grid_of(columns: Sequence[str], means: Meaning, said: TableAs) -> GridCells:
     """Find the columns of several stacks and the same measures, if rows are queries.
 
     Returns:
@@ -44,7 +44,7 @@ def grid_of(columns: Sequence[str], means: Meaning, said: TableAs) -> Grid:
     return {}
 
 
-def owned_by(grid: Grid) -> dict[str, dict[str, str]]:
+def owned_by(grid: GridCells) -> dict[str, dict[str, str]]:
     """Return, for every measure, the column of each stack."""
     owned: dict[str, dict[str, str]] = {}
     for column, (measure, stack) in grid.items():
@@ -52,11 +52,11 @@ def owned_by(grid: Grid) -> dict[str, dict[str, str]]:
     return owned
 
 
-def _without(grid: Grid, said: TableAs) -> Grid:
+def _without(grid: GridCells, said: TableAs) -> GridCells:
     return {column: pair for column, pair in grid.items() if column not in said.without}
 
 
-def _levels(columns: Sequence[str]) -> Grid:
+def _levels(columns: Sequence[str]) -> GridCells:
     """Return the columns of a two-level header of measures and stacks."""
     pairs = [(column, match) for column in columns if (match := FLATTENED.fullmatch(column.strip()))]
     for measure, stack in (("first", "second"), ("second", "first")):
@@ -67,7 +67,7 @@ def _levels(columns: Sequence[str]) -> Grid:
     return {}
 
 
-def _split(columns: Sequence[str], *, measure_first: bool) -> Grid:
+def _split(columns: Sequence[str], *, measure_first: bool) -> GridCells:
     """Return the columns with a measure at one end and a possible stack at the other."""
     found = {}
     for column in columns:
@@ -83,7 +83,7 @@ def _split(columns: Sequence[str], *, measure_first: bool) -> Grid:
     return found
 
 
-def _figure(name: str) -> Value | None:
+def _figure(name: str) -> NamedValue | None:
     """Return the meaning of a name: a known measure, or time, price or usage of the whole path."""
     value = usage_of(name, name) or named(name, name)
     if value is None or value.stage not in (None, "total"):
@@ -96,7 +96,7 @@ def _stack(name: str) -> bool:
     return not known and not _FIGURES.fullmatch(name)
 
 
-def _is_full(grid: Grid, means: Meaning) -> bool:
+def _is_full(grid: GridCells, means: Meaning) -> bool:
     stacks = {stack for _, stack in grid.values()}
     measures = {measure: _figure(measure) for measure, _ in grid.values()}
     values = (*means.timings, *means.usage, *means.scores, *means.aggregates)

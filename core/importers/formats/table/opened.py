@@ -9,7 +9,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import LeftOut, Look, Options, counted
-from core.importers.formats.table.gridded import Grid, grid_of, owned_by, refuse_two_ways
+from core.importers.formats.table.gridded import GridCells, grid_of, owned_by, refuse_two_ways
 from core.importers.formats.table.long import widened
 from core.importers.formats.table.pivoted import (
     by_patterns,
@@ -277,7 +277,7 @@ def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: 
     return looked_at(Table(name, rows, lines), said, name, columns).names
 
 
-def grid_in(columns: Sequence[str], said: TableAs, name: str) -> Grid:
+def grid_in(columns: Sequence[str], said: TableAs, name: str) -> GridCells:
     """Find the columns of a table that each name a stack and a measure."""
     said, stars = without_stars(said, columns)
     return {} if stars else grid_of(columns, meaning(columns, said, name), said)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import polars as pl
 
 from core.errors import InputError
-from core.importers.meaning import Meaning, Row, TableAs, meaning
+from core.importers.meaning import Meaning, RowMeaning, TableAs, meaning
 from core.importers.naming import PARAMETERS, USD_PER_1K, normal
 from core.importers.read.tabular import Table
 from core.importers.read.text import quoted, shown
@@ -38,7 +38,7 @@ _ONE_OR_NONE, _RECIPROCAL = frozenset({"hit", "success"}), frozenset({"rr", "mrr
 class OpenRowError(InputError):
     """Rows may be stacks or queries, and neither was chosen."""
 
-    ways: tuple[Row, ...] = ("stack", "query")
+    ways: tuple[RowMeaning, ...] = ("stack", "query")
 
     def __init__(self, name: str, column: str, cells: Sequence[str]) -> None:
         some = ", ".join(map(quoted, cells))

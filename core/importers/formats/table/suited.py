@@ -12,7 +12,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers.judgements import said_by_name
 from core.importers.meaning import NUMBERS_ROWS, OF_STACKS, Meaning, judged_by
-from core.importers.naming import PARAMETERS, Value, is_share, normal, range_of
+from core.importers.naming import PARAMETERS, NamedValue, is_share, normal, range_of
 from core.importers.read.number_format import OpenNumbersError, Reading
 from core.importers.read.ranges import Figures, as_shares, question, refuse_outside, verdict
 from core.importers.read.tabular import Table
@@ -75,7 +75,7 @@ def _grades(means: Meaning, table: Table) -> bool:
     return judged == "qrels" and not cells.null_count() and bool((cells == cells.floor()).all())
 
 
-def figures_of(table: Table, values: Sequence[Value]) -> list[Figures]:
+def figures_of(table: Table, values: Sequence[NamedValue]) -> list[Figures]:
     """Return numbers of columns with the measures they may be; cells that are not numbers are null."""
     if not values:
         return []

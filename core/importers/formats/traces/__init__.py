@@ -13,11 +13,11 @@ from core.errors import InputError
 from core.importers.base import Format, Import, Options
 from core.importers.formats.traces.questions import imported
 from core.importers.formats.traces.rows import WRAPPERS, entries, flattened, key_paths
-from core.importers.formats.traces.spans import KINDS, READERS, Kind, Span, amount, name_of
+from core.importers.formats.traces.spans import KINDS, READERS, SpanKind, TraceSpan, amount, name_of
 from core.importers.read.jsons import Json
 from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.paths import spellings, value, values
-from core.importers.report import TAKEN, Parts
+from core.importers.report import TAKEN, ReportParts
 
 _UNITS = ("input_tokens", "output_tokens")
 _MOST_SPANS = 5_000_000
@@ -48,11 +48,11 @@ class TraceFormat(Format):
     paths: Mapping[str, str]
     of_reranker: Mapping[str, str] = {}  # paths that differ if the span is a reranker
     of_trace: Mapping[str, str] = {}  # the keys for a row that is a whole trace, which has no "trace"
-    kind_by_name: tuple[Kind, str] = ("other", "")  # kind of a span whose name matches, if none is known
+    kind_by_name: tuple[SpanKind, str] = ("other", "")  # kind of a span whose name matches, if none is known
     children: str = ""  # key of the rows within a row
     alone: bool = False  # whether a row without a trace id is a trace by itself
     flat: str = ""  # prefix of attributes whose dotted and nested keys are equivalent
-    within: Parts = {}  # parts of a file below the first keys of the paths
+    within: ReportParts = {}  # parts of a file below the first keys of the paths
 
     @abstractmethod
     def is_mine(self, keys: frozenset[str]) -> bool:
@@ -66,7 +66,7 @@ class TraceFormat(Format):
         return "spans" if self.is_mine(key_paths(member)) else None
 
     @cached_property
-    def keys(self) -> Parts:
+    def keys(self) -> ReportParts:
         """The parts of a row that the paths lead to."""
         paths = [*self.paths.values(), *self.of_reranker.values(), *self.of_trace.values(), "name"]
         ways = [way.partition("=")[0] for path in paths for way in path.split("|")]
@@ -78,7 +78,7 @@ class TraceFormat(Format):
         inner = {f"{self.children}.{key}": TAKEN for key in keys} if self.of_trace else {}
         return {**keys, **inner, **({self.children: TAKEN} if self.children else {}), **self.within}
 
-    def parts(self, member: Member, options: Options) -> Parts:  # noqa: ARG002
+    def parts(self, member: Member, options: Options) -> ReportParts:  # noqa: ARG002
         """Return the use of each key, also below each key that may wrap the rows."""
         places = ("", *(f"{wrapper}." for wrapper in WRAPPERS))
         return {f"{place}{name}": why for place in places for name, why in self.keys.items()}
@@ -90,9 +90,9 @@ class TraceFormat(Format):
         steps = [span for where, row in rows for span in self.spans(row, where)]
         return imported(steps, members, options, importer=self.name, source=self.source)
 
-    def spans(self, row: Json, where: str) -> Iterator[Span]:
+    def spans(self, row: Json, where: str) -> Iterator[TraceSpan]:
         """Yield the span of a row and the spans nested in it."""
-        waiting: list[tuple[Json, Span | None]] = [(row, None)]
+        waiting: list[tuple[Json, TraceSpan | None]] = [(row, None)]
         for count, (step, above) in enumerate(waiting):  # grows while it is read
             if count > _MOST_SPANS:
                 raise InputError(f"The {self.step} holds more than {_MOST_SPANS:,} others.", where=where)
@@ -102,7 +102,7 @@ class TraceFormat(Format):
             if isinstance(children, list):
                 waiting += [(child, span) for child in children if isinstance(child, dict)]
 
-    def _span(self, row: Json, above: Span | None, where: str) -> Span:
+    def _span(self, row: Json, above: TraceSpan | None, where: str) -> TraceSpan:
         whole = bool(self.of_trace) and above is None and value(row, self.paths["trace"]) is None
         kind = "other" if whole else self._kind(row)
         paths = self.of_trace if whole else {**self.paths, **(self.of_reranker if kind == "reranker" else {})}
@@ -119,9 +119,11 @@ class TraceFormat(Format):
             step["parent"] = step.get("parent") or outer
         tokens = _tokens(row, paths) if kind == "model" else {}
         settings = self.settings(row) if kind == "retriever" else {}
-        return Span(**step | {"trace": trace, "kind": kind}, where=where, tokens=tokens, settings=settings)
+        return TraceSpan(
+            **step | {"trace": trace, "kind": kind}, where=where, tokens=tokens, settings=settings
+        )
 
-    def _kind(self, row: Json) -> Kind:
+    def _kind(self, row: Json) -> SpanKind:
         kind = KINDS.get(str(_read(row, self.paths["kind"], "kind")).upper(), "other")
         named, pattern = self.kind_by_name
         if kind != "other" or not pattern or not re.search(pattern, str(value(row, "name")), re.IGNORECASE):

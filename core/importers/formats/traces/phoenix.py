@@ -8,7 +8,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers.base import LOOK_ROWS, Import, LeftOut, Look, Options, counted, merged
 from core.importers.formats.traces.questions import imported
-from core.importers.formats.traces.spans import Span
+from core.importers.formats.traces.spans import TraceSpan
 from core.importers.formats.traces.tools import OpenSpans
 from core.importers.read.database import MAGIC, columns_of, database
 from core.importers.read.jsons import Json, parsed
@@ -81,7 +81,7 @@ class Phoenix(OpenSpans):
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read all spans; each project's traces become one run."""
-        members, notes, steps, left = members_of(archives), list[str](), list[Span](), list[LeftOut]()
+        members, notes, steps, left = members_of(archives), list[str](), list[TraceSpan](), list[LeftOut]()
         for member in members:
             with database(member) as (connection, said):
                 notes += said

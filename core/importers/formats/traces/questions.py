@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 
 from core.errors import InputError
 from core.importers.base import Import, Options, counted, merged
-from core.importers.formats.traces.spans import Document, Kind, Span
+from core.importers.formats.traces.spans import Document, SpanKind, TraceSpan
 from core.importers.read.jsons import Json
 from core.importers.read.member import Member, digest_of
 from core.importers.read.text import shown
-from core.importers.samples import ASKED_AT, UNNAMED, AnsweredSamples, Sample, answered, assemble
+from core.importers.samples import ASKED_AT, UNNAMED, AnsweredSamples, FormatSample, answered, assemble
 from core.importers.settings import axes_of, kept
 
-_STAGES: Mapping[Kind, str] = {"model": "generate", "embedding": "embed", "reranker": "rerank"}
+_STAGES: Mapping[SpanKind, str] = {"model": "generate", "embedding": "embed", "reranker": "rerank"}
 _MOST_STEPS = 1_000
 _TIMES = (
     "Times are the lengths of the steps that retrieved, reranked and answered; that of a whole trace is "
@@ -27,17 +27,17 @@ _TIMES = (
 
 @dataclass(kw_only=True)
 class _Question:
-    sample: Sample
+    sample: FormatSample
     settings: Json
     models: set[str]
 
 
 def imported(
-    spans: Sequence[Span], members: Sequence[Member], options: Options, *, importer: str, source: str
+    spans: Sequence[TraceSpan], members: Sequence[Member], options: Options, *, importer: str, source: str
 ) -> Import:
     """Make a run of each project's traces."""
     left: Counter[str] = Counter()
-    by_trace: dict[str, list[Span]] = defaultdict(list)
+    by_trace: dict[str, list[TraceSpan]] = defaultdict(list)
     single = {(span.trace, span.id): span for span in spans}
     left["steps that stand twice: the last counts"] += len(spans) - len(single)
     for span in single.values():
@@ -60,7 +60,7 @@ def imported(
     return merged((runs, Import(left_out=counted(left, members[0].name), notes=tuple(notes))))
 
 
-def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
+def _question(steps: Sequence[TraceSpan], left: Counter[str]) -> _Question | None:
     ids = {span.id for span in steps}
     roots = [span for span in steps if span.parent is None or span.parent not in ids]
     root = min(roots, key=lambda span: (span.parent is not None, span.start or 0.0), default=None)
@@ -83,7 +83,7 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
     if documents is None and answer is None:
         left["traces with neither retrieved passages nor an answer"] += 1
         return None
-    sample = Sample(
+    sample = FormatSample(
         text=text,
         answer=answer,
         first_token_ms=last.first_token_ms if last and len(models) == 1 else None,
@@ -99,7 +99,7 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
     return _Question(sample=sample, settings=settings, models={span.model for span in models if span.model})
 
 
-def _outermost_retrievers(steps: Sequence[Span]) -> list[Span]:
+def _outermost_retrievers(steps: Sequence[TraceSpan]) -> list[TraceSpan]:
     """Return the retrievers that are not part of another one."""
     parents = {span.id: span.parent for span in steps}
     retrievers = [span for span in steps if span.kind == "retriever"]
@@ -107,7 +107,7 @@ def _outermost_retrievers(steps: Sequence[Span]) -> list[Span]:
     return [span for span in retrievers if not chosen.intersection(_above(span, parents))]
 
 
-def _above(span: Span, parents: Mapping[str, str | None]) -> Iterator[str]:
+def _above(span: TraceSpan, parents: Mapping[str, str | None]) -> Iterator[str]:
     """Yield the steps that a step is part of, from the nearest to the farthest, stopping at a cycle."""
     up = span.parent
     for _ in range(_MOST_STEPS):
@@ -118,7 +118,7 @@ def _above(span: Span, parents: Mapping[str, str | None]) -> Iterator[str]:
 
 
 def _documents(
-    retrievers: Sequence[Span], rerankers: Sequence[Span], left: Counter[str]
+    retrievers: Sequence[TraceSpan], rerankers: Sequence[TraceSpan], left: Counter[str]
 ) -> tuple[Document, ...] | None:
     for steps, name in ((rerankers, "reranker"), (retrievers, "retriever")):
         sound = [span for span in steps if not span.failed]
@@ -135,7 +135,7 @@ def _documents(
     return None
 
 
-def _times(stages: Mapping[str, Sequence[Span]]) -> Iterator[tuple[str, float]]:
+def _times(stages: Mapping[str, Sequence[TraceSpan]]) -> Iterator[tuple[str, float]]:
     """Yield the times of stages that consist of a single step."""
     for stage, spans in stages.items():
         alone = spans[0] if len(spans) == 1 else None
@@ -143,7 +143,7 @@ def _times(stages: Mapping[str, Sequence[Span]]) -> Iterator[tuple[str, float]]:
             yield stage, alone.ms
 
 
-def _used(steps: Sequence[Span]) -> dict[tuple[str, str, str], float]:
+def _used(steps: Sequence[TraceSpan]) -> dict[tuple[str, str, str], float]:
     """Return (stage, model, unit) → tokens."""
     used: dict[tuple[str, str, str], float] = defaultdict(float)
     for span in steps:

@@ -11,8 +11,8 @@ from core.errors import InputError
 from core.importers.read.jsons import Json, parsed
 from core.importers.read.paths import value as at
 
-Kind = Literal["retriever", "reranker", "model", "embedding", "other"]
-KINDS: Mapping[str, Kind] = {
+SpanKind = Literal["retriever", "reranker", "model", "embedding", "other"]
+KINDS: Mapping[str, SpanKind] = {
     "RETRIEVER": "retriever", "RERANKER": "reranker", "EMBEDDING": "embedding",
     "LLM": "model", "CHAT_MODEL": "model", "GENERATION": "model",
 }  # fmt: skip
@@ -42,13 +42,13 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class TraceSpan:
     """One step of a trace; unknown fields are None."""
 
     id: str
     parent: str | None  # the step that it is part of; None = the whole
     trace: str
-    kind: Kind  # what it does
+    kind: SpanKind  # what it does
     where: str  # file and place, for messages
     project: str | None = None  # name of the project or session it belongs to
     start: float | None = None  # seconds since 1970

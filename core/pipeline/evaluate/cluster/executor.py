@@ -15,7 +15,7 @@ import numpy as np
 
 from core.pipeline.evaluate.artifacts import AWAY
 from core.pipeline.evaluate.cluster import machines, nodes
-from core.pipeline.evaluate.cluster.machines import OWN, SHARED, Order, Task
+from core.pipeline.evaluate.cluster.machines import OWN, SHARED, ClusterTask, NodeOrder
 from core.pipeline.evaluate.folder import ARTIFACTS, Measurements, StepTimes
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.local import units
@@ -37,12 +37,14 @@ _SHARES = 4
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class ExecutorPart:
     """A task's share: stacks with the steps that only they need, or steps that several tasks need."""
 
     steps: list[Step]
     routes: list[Route] = field(default_factory=list)
-    needs: list[Part] = field(default_factory=list)  # the tasks whose answers it takes, which come first
+    needs: list[ExecutorPart] = field(
+        default_factory=list
+    )  # the tasks whose answers it takes, which come first
     answers: Any = None  # Ray's reference to its answers
 
     @property
@@ -57,7 +59,7 @@ class Part:
         return counts
 
 
-def parts(routes: Sequence[Route], slots: int) -> list[Part]:
+def parts(routes: Sequence[Route], slots: int) -> list[ExecutorPart]:
     """Divide stacks among `slots` concurrent tasks, which depend on the tasks that make their inputs."""
     users: dict[Step, list[int]] = {}
     for number, route in enumerate(routes):
@@ -65,12 +67,12 @@ def parts(routes: Sequence[Route], slots: int) -> list[Part]:
             users.setdefault(step, []).append(number)
     pieces = _divided(routes, users, slots)
     piece_of = {number: place for place, piece in enumerate(pieces) for number in piece}
-    whole = [Part([], [routes[number] for number in piece]) for piece in pieces]
-    shared: dict[tuple[int, ...], Part] = {}
-    part_of: dict[Step, Part] = {}
+    whole = [ExecutorPart([], [routes[number] for number in piece]) for piece in pieces]
+    shared: dict[tuple[int, ...], ExecutorPart] = {}
+    part_of: dict[Step, ExecutorPart] = {}
     for step, by in users.items():  # a step's inputs come before it
         places = {piece_of[number] for number in by}
-        part = whole[places.pop()] if len(places) == 1 else shared.setdefault(tuple(by), Part([]))
+        part = whole[places.pop()] if len(places) == 1 else shared.setdefault(tuple(by), ExecutorPart([]))
         part.steps.append(step)
         part_of[step] = part
     for part in (*whole, *shared.values()):
@@ -146,7 +148,7 @@ class ClusterExecutor:
             journal.close()  # another process, perhaps on another machine, writes the files
         self._nodes = nodes.Nodes(address)
         self._left = Graph(tuple(self._todo), every.depths)
-        self._parts: list[Part] = []
+        self._parts: list[ExecutorPart] = []
         self._shuffle = np.random.default_rng(job.protocol.seed)
         self._built: dict[Step, Any] = {}
         self._running: dict[Any, _Running] = {}  # by Ray's reference to their results
@@ -170,7 +172,7 @@ class ClusterExecutor:
     def _open(self) -> None:
         folder, job = self._session.folder, self._job
         root = folder.path.parent
-        order = Order(
+        order = NodeOrder(
             job=replace(job, setup=Batch()),
             every=self._every,
             artifacts=root / ARTIFACTS,
@@ -230,7 +232,7 @@ class ClusterExecutor:
             self._running[self._built[step]] = _Running(words(step), [{"build": 1}])
 
     def _begin_asking(
-        self, part: Part, number: int, repeats: tuple[int, ...], asked: set[int], *, final: bool
+        self, part: ExecutorPart, number: int, repeats: tuple[int, ...], asked: set[int], *, final: bool
     ) -> None:
         """Start asking what a part needs, unless it was begun in these repeats, and then the part itself."""
         for need in part.needs:
@@ -238,7 +240,7 @@ class ClusterExecutor:
                 asked.add(id(need))
                 self._begin_asking(need, number, repeats, asked, final=False)
         first = part.answers is None
-        task = Task(
+        task = ClusterTask(
             keys=tuple(step.key for step in part.steps),
             stacks=tuple(self._job.run_id(route) for route in part.routes),
             number=number,

@@ -50,14 +50,14 @@ from core.records import Batch
 OWN, SHARED = "own", "shared"
 """Journals of replies: one for this evaluation, one for all."""
 Rounds = dict[int, tuple[datetime, datetime | None]]
-Answers = dict[str, StepResults]
+_Answers = dict[str, StepResults]
 """Results of the steps for the queries and their measurements, by step key, for later tasks."""
 LAST_S = 20.0
 """Seconds within which tasks must end once they are to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class NodeOrder:
     """The order that all tasks share in one process's session of an evaluation."""
 
     job: Job  # without the data that only the store needs
@@ -67,7 +67,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class ClusterTask:
     """The part of the query work that one task does."""
 
     keys: tuple[str, ...]  # steps to ask, each after those it needs
@@ -90,7 +90,7 @@ class _Held(Measurements):
     """Measurements made before this task, and those made now."""
 
     def __init__(self) -> None:
-        self.task: Task | None = None
+        self.task: ClusterTask | None = None
         self._new: dict[tuple[str, str], StepTimes] = {}
 
     def get(self, step: str, of: str) -> StepTimes | None:
@@ -115,10 +115,10 @@ class _Held(Measurements):
         return Done(new)
 
 
-class Worker:
+class ClusterWorker:
     """One process on a machine, which keeps models and indexes open from task to task."""
 
-    def __init__(self, order: Order, link: Link) -> None:
+    def __init__(self, order: NodeOrder, link: Link) -> None:
         self._every, self._link, job = order.every, link, order.job
         take_turns(lambda line, limits: FarTurns(link, line, limits))
         budget, shared = FarBudget(link), FarJournal(link, SHARED)
@@ -145,7 +145,7 @@ class Worker:
         self._executor.build(self._steps[key])
         self._executor.builder.release(())
 
-    def ask(self, task: Task, inputs: Sequence[Answers]) -> tuple[Answers, Done]:
+    def ask(self, task: ClusterTask, inputs: Sequence[_Answers]) -> tuple[_Answers, Done]:
         """Ask the queries of a task."""
         with self._at(task, inputs) as here:
             for _ in here.round(task.number, last=False):
@@ -156,14 +156,14 @@ class Worker:
             }
             return answers, self._held.new()
 
-    def finish(self, task: Task, inputs: Sequence[Answers]) -> Iterator[Done]:
+    def finish(self, task: ClusterTask, inputs: Sequence[_Answers]) -> Iterator[Done]:
         """Ask the queries of a task, and yield the results of its stacks as they finish."""
         with self._at(task, inputs) as here:
             for finished in here.round(task.number, last=True):
                 yield replace(self._held.new(), made=finished)
 
     @contextmanager
-    def _at(self, task: Task, inputs: Sequence[Answers]) -> Iterator[LocalExecutor]:
+    def _at(self, task: ClusterTask, inputs: Sequence[_Answers]) -> Iterator[LocalExecutor]:
         """Yield the worker set up for a task, with the earlier answers available."""
         self._held.task = task
         results = self._executor.measurer.results
@@ -261,19 +261,19 @@ def _patience() -> Callable[[], None]:
     return wait
 
 
-_workers: dict[str, tuple[Worker, Link]] = {}
+_workers: dict[str, tuple[ClusterWorker, Link]] = {}
 """The worker of this process, by session; at most one."""
 
 
 @contextmanager
-def _at_work(context: TaskContext) -> Iterator[Worker]:
+def _at_work(context: TaskContext) -> Iterator[ClusterWorker]:
     if context.key not in _workers:
         _workers.clear()
         with suppress(ValueError):  # only in the main thread; otherwise its pending call is lost
             signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
         link = connected(context.coordinator, context.proof, uuid4().hex)
-        order: Order = ray().get(context.order[0])
-        _workers[context.key] = Worker(order, link), link
+        order: NodeOrder = ray().get(context.order[0])
+        _workers[context.key] = ClusterWorker(order, link), link
     worker, link = _workers[context.key]
     link.ask("begin", ray().get_runtime_context().get_node_id())
     try:
@@ -289,19 +289,19 @@ def build(context: TaskContext, key: str, *_built: Done) -> Done:
     return Done({})
 
 
-def ask(context: TaskContext, task: Task, *inputs: Answers | Done) -> tuple[Answers, Done]:
+def ask(context: TaskContext, task: ClusterTask, *inputs: _Answers | Done) -> tuple[_Answers, Done]:
     """Ask the queries of a task, given earlier answers and built results."""
     with _at_work(context) as worker:
         return worker.ask(task, [answers for answers in inputs if isinstance(answers, dict)])
 
 
-def finish(context: TaskContext, task: Task, *inputs: Answers | Done) -> Iterator[Done]:
+def finish(context: TaskContext, task: ClusterTask, *inputs: _Answers | Done) -> Iterator[Done]:
     """Do as `ask`, and yield the results of one stack after another; as many if it is restarted."""
     with _at_work(context) as worker:
         yield from worker.finish(task, [answers for answers in inputs if isinstance(answers, dict)])
 
 
-def finish_all(context: TaskContext, task: Task, *inputs: Answers | Done) -> list[Done]:
+def finish_all(context: TaskContext, task: ClusterTask, *inputs: _Answers | Done) -> list[Done]:
     """Do as `finish`, with all results together, as a client of Ray ("ray://") cannot receive them singly."""
     return list(finish(context, task, *inputs))
 

@@ -20,7 +20,7 @@ from core.jobs import spread_over
 from core.pipeline.evaluate.budget import Receipts
 from core.pipeline.evaluate.cluster import machines
 from core.pipeline.evaluate.cluster.coordinator import Within
-from core.pipeline.evaluate.cluster.machines import Done, Order, ray
+from core.pipeline.evaluate.cluster.machines import Done, NodeOrder, ray
 from core.pipeline.evaluate.job import Share
 from core.prices import PriceBook
 from core.providers.calls import Keys
@@ -129,7 +129,12 @@ class Nodes:
                 done[place] = None  # Ray can drop it
 
     def open(
-        self, order: Order, receipts: Path, journals: Mapping[str, Path], book: PriceBook, limit: float | None
+        self,
+        order: NodeOrder,
+        receipts: Path,
+        journals: Mapping[str, Path],
+        book: PriceBook,
+        limit: float | None,
     ) -> None:
         """Open the coordinator on this machine, and share the order."""
         here = self.ray.get_runtime_context().get_node_id()

@@ -9,14 +9,14 @@ from typing import Literal, get_args
 from core.providers.chat.ask import NOTICE
 from core.records import short_hash
 
-Kind = Literal["grade", "order", "nuggets", "support"]
-Language = Literal["en", "fr"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-LANGUAGES: tuple[Language, ...] = get_args(Language)
+_Kind = Literal["grade", "order", "nuggets", "support"]
+PromptLanguage = Literal["en", "fr"]
+KINDS: tuple[_Kind, ...] = get_args(_Kind)
+LANGUAGES: tuple[PromptLanguage, ...] = get_args(PromptLanguage)
 
 
 @cache
-def prompt(kind: Kind, language: Language) -> str:
+def prompt(kind: _Kind, language: PromptLanguage) -> str:
     """Return the instructions of a judge.
 
     Args:
@@ -27,6 +27,6 @@ def prompt(kind: Kind, language: Language) -> str:
     return text.replace("$NOTICE", NOTICE).strip()
 
 
-def prompt_hash(kind: Kind, language: Language) -> str:
+def prompt_hash(kind: _Kind, language: PromptLanguage) -> str:
     """Return the hash of the instructions, marks included."""
     return short_hash(prompt(kind, language))

@@ -11,17 +11,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core.providers.chat.ask import NOTICE, Task, mark_for, marked
-from core.providers.chat.reading import Reading, object_schema, only
+from core.providers.chat.ask import NOTICE, ChatTask, mark_for, marked
+from core.providers.chat.reading import AnswerReading, object_schema, only
 from core.records import JsonMap, short_hash
-from core.work.questions.drafts import KINDS, Kind
+from core.work.questions.drafts import KINDS, DraftKind
 
 ASKED, KNOWS, OTHER = "asked", "known", "query"
 UNKNOWN = "unknown"  # The answer of a model that does not know
 _MOST = 400  # Maximum characters of a question
 _WRITTEN, _SHORT = 600, 120  # Maximum tokens of an answer
 _FILES = ("ask", "known", "twin")
-_KIND: Mapping[str, Mapping[Kind, str]] = {
+_KIND: Mapping[str, Mapping[DraftKind, str]] = {
     "en": {
         "fact": "one fact that one passage states, in a full sentence.",
         "typed": "one fact that one passage states, as somebody types it into a search field: a few words, "
@@ -44,7 +44,7 @@ _KIND: Mapping[str, Mapping[Kind, str]] = {
 }
 
 
-class Written(NamedTuple):
+class WrittenPrompt(NamedTuple):
     """A question written by a model."""
 
     question: str
@@ -52,7 +52,7 @@ class Written(NamedTuple):
     answer: str
 
 
-NOTHING = Written("", (), "")
+NOTHING = WrittenPrompt("", (), "")
 
 
 def instructions(language: str) -> str:
@@ -61,7 +61,7 @@ def instructions(language: str) -> str:
 
 
 @cache
-def prompt(name: str, language: str, kind: Kind | None = None) -> str:
+def prompt(name: str, language: str, kind: DraftKind | None = None) -> str:
     """Return instructions by their name: ask, known, twin."""
     spoken = instructions(language)
     text = (Path(__file__).parent / f"{name}.{spoken}.txt").read_text(encoding="utf-8")
@@ -69,7 +69,7 @@ def prompt(name: str, language: str, kind: Kind | None = None) -> str:
     return text.strip()
 
 
-def prompt_hash(language: str, kind: Kind) -> str:
+def prompt_hash(language: str, kind: DraftKind) -> str:
     """Return the hash of the instructions for a kind of question."""
     return short_hash(prompt("ask", language, kind))
 
@@ -80,14 +80,14 @@ def prompt_hashes(language: str) -> dict[str, str]:
     return asking | {name: short_hash(prompt(name, language)) for name in _FILES[1:]}
 
 
-def asking(kind: Kind, passages: Sequence[str], language: str) -> Task[Written]:
+def asking(kind: DraftKind, passages: Sequence[str], language: str) -> ChatTask[WrittenPrompt]:
     """Return the task of writing a question about passages."""
     mark = mark_for(kind, *passages)
     shown = [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
     quote = object_schema({"passage": {"type": "integer"}, "quote": {"type": "string"}})
     text: JsonMap = {"type": "string"}
     whole = object_schema({"question": text, "quotes": {"type": "array", "items": quote}, "answer": text})
-    return Task(
+    return ChatTask(
         prompt("ask", language, kind),
         "\n\n".join(shown),
         lambda answer: read_written(answer, len(passages), mark),
@@ -96,22 +96,22 @@ def asking(kind: Kind, passages: Sequence[str], language: str) -> Task[Written]:
     )
 
 
-def read_written(answer: str, passages: int, mark: str = "") -> Reading[Written]:
+def read_written(answer: str, passages: int, mark: str = "") -> AnswerReading[WrittenPrompt]:
     """Return the question in an answer; empty, with the reason, if it is unusable."""
     value, problem = only(answer, ASKED, mark)
     if problem:
-        return Reading(NOTHING, problem, 0)
+        return AnswerReading(NOTHING, problem, 0)
     if not isinstance(value, Mapping) or set(value) != {"question", "quotes", "answer"}:
-        return Reading(NOTHING, f'"{ASKED}" does not hold question, quotes and answer alone', 0)
+        return AnswerReading(NOTHING, f'"{ASKED}" does not hold question, quotes and answer alone', 0)
     question, quotes, right = value["question"], value["quotes"], value["answer"]
     if not (isinstance(question, str) and question.strip() and len(question) <= _MOST):
-        return Reading(NOTHING, f'"question" is not a text of 1 to {_MOST} characters', 0)
+        return AnswerReading(NOTHING, f'"question" is not a text of 1 to {_MOST} characters', 0)
     if not isinstance(right, str) or not isinstance(quotes, list):
-        return Reading(NOTHING, '"answer" is not a text, or "quotes" not a list', 0)
+        return AnswerReading(NOTHING, '"answer" is not a text, or "quotes" not a list', 0)
     read = [_quoted(quote, passages) for quote in quotes]
     if None in read:
-        return Reading(NOTHING, "a quote does not hold the number of a passage and a text", 0)
-    return Reading(Written(question, tuple(quote for quote in read if quote is not None), right))
+        return AnswerReading(NOTHING, "a quote does not hold the number of a passage and a text", 0)
+    return AnswerReading(WrittenPrompt(question, tuple(quote for quote in read if quote is not None), right))
 
 
 def _quoted(value: Any, passages: int) -> tuple[int, str] | None:  # noqa: ANN401 - what a model says
@@ -122,24 +122,24 @@ def _quoted(value: Any, passages: int) -> tuple[int, str] | None:  # noqa: ANN40
     return (number - 1, text) if known else None
 
 
-def closed_book(question: str, language: str) -> Task[str]:
+def closed_book(question: str, language: str) -> ChatTask[str]:
     """Return the task of answering a question without a text."""
     return _said(question, "known", KNOWS, language)
 
 
-def paraphrase(question: str, language: str) -> Task[str]:
+def paraphrase(question: str, language: str) -> ChatTask[str]:
     """Return the task of paraphrasing a question."""
     return _said(question, "twin", OTHER, language)
 
 
-def _said(question: str, name: str, key: str, language: str) -> Task[str]:
+def _said(question: str, name: str, key: str, language: str) -> ChatTask[str]:
     mark = mark_for(question)
 
-    def read(answer: str) -> Reading[str]:
+    def read(answer: str) -> AnswerReading[str]:
         value, problem = only(answer, key, mark)
         if not problem and not (isinstance(value, str) and value.strip() and len(value) <= _MOST):
             problem = f'"{key}" is not a text of 1 to {_MOST} characters'
-        return Reading("", problem, 0) if problem else Reading(str(value))
+        return AnswerReading("", problem, 0) if problem else AnswerReading(str(value))
 
     user, schema = marked("question", question, mark), object_schema({key: {"type": "string"}})
-    return Task(prompt(name, language), user, read, _SHORT, schema)
+    return ChatTask(prompt(name, language), user, read, _SHORT, schema)
