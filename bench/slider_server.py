@@ -26,7 +26,7 @@ from core.decide.selection import assess
 from core.decide.ties import Paired
 from core.prices import DEFAULT_BOOK, load_books
 from core.store import Store
-from core.views.decision.chart import pareto
+from core.views.decision.charts import pareto
 from core.views.decision.words import answer
 from tests import many_stacks
 

@@ -116,7 +116,7 @@ def test_values_of_another_type_are_refused_before_anything_is_done(name: str):
 
 
 DECIDING = sorted(
-    clq.Workspace.decide.__kwdefaults__ | dict.fromkeys(clq.api.options.Asked.__optional_keys__)
+    clq.Workspace.decide.__kwdefaults__ | dict.fromkeys(clq.api.options.AskedOptions.__optional_keys__)
 )
 
 

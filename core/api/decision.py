@@ -136,7 +136,7 @@ class Decision(Shown):
     @property
     def figure(self) -> go.Figure:
         """The chart of page Decision: latency and quality, the limits, the frontier."""
-        from core.views.decision.chart import pareto_of  # noqa: PLC0415
+        from core.views.decision.charts import pareto_of  # noqa: PLC0415
 
         return pareto_of(self.view).figure
 

@@ -198,7 +198,7 @@ def between(
     from core.analysis.between import book_of, judged_within  # noqa: PLC0415
     from core.analysis.deciding import Contest  # noqa: PLC0415
     from core.analysis.workspace.resolve import taken  # noqa: PLC0415
-    from core.views.golden.between import begin  # noqa: PLC0415
+    from core.views.golden.sections import begin  # noqa: PLC0415
     from core.views.words.deciding import changed, errs, stands  # noqa: PLC0415
 
     view = question.on_page(ctx.obj)

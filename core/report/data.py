@@ -28,7 +28,7 @@ from core.report.words import question
 from core.store import Snapshot
 from core.views.confidence.hold import shares
 from core.views.decision import words as decision_words
-from core.views.decision.ship import all_handed
+from core.views.decision.sections import all_handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere
 from core.views.words import moving

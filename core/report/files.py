@@ -27,7 +27,7 @@ from core.report.render import Chart
 from core.report.tables import Data
 from core.report.words import DEFAULTS, context, named, narrowed, question
 from core.views import link, theme
-from core.views.decision.chart import pareto_of
+from core.views.decision.charts import pareto_of
 from core.views.words.choice import limits
 
 _UNNAMED = re.compile(r"[^\w.]+")  # What a file's name is written without

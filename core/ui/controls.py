@@ -19,8 +19,8 @@ from core.ui.address.links import go
 from core.ui.live import pareto_chart
 from core.ui.sections import decision, leaving, library
 from core.ui.sections.judge_cards import book
-from core.views.golden.between import begin
 from core.views.golden.judging import propose
+from core.views.golden.sections import begin
 from core.views.link import RULES
 from core.views.text import plain
 from core.views.what_if.scenarios import Scenario, with_one

@@ -23,7 +23,7 @@ from core.store import Store
 from core.views.ask import Given
 from core.views.blocks import Control, Fold, Table, Text, Way
 from core.views.decision.sections import moving
-from core.views.golden.between import begin
+from core.views.golden.sections import begin
 from core.views.what_if.deciding import few_grades
 from core.views.what_if.moving import staying
 from core.views.words.deciding import errs, stands

@@ -16,8 +16,8 @@ from core.cli.app import app
 from core.errors import InputError
 from core.golden.book import Book
 from core.store import Snapshot, Store
-from core.views.golden.between import begin
 from core.views.golden.judging import book_path
+from core.views.golden.sections import begin
 from tests.stores import Lab
 from tests.views.made import BOOK
 

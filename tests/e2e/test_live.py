@@ -15,7 +15,7 @@ from core.analysis.workspace.scope import Latency
 from core.decide.pareto import frontier_2d
 from core.decide.rules import Constraints, decide
 from core.paths import ROOT
-from core.views.decision.chart import drawing, pareto, points
+from core.views.decision.charts import drawing, pareto, points
 from tests.e2e.watch import Visit
 from tests.server import Server, serve
 from tests.views.made import AT_10, stacks

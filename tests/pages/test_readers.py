@@ -10,7 +10,7 @@ from core.analysis.workspace.choices import LACKS, lacking
 from core.importers.formats.published.readers import published_readers
 from core.store import Store
 from core.views.pages import PAGES
-from core.views.readers.reading import NO_CURVE
+from core.views.readers.scores import NO_CURVE
 from core.views.readers.sections import NO_JOINT
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import (

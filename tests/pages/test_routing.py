@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.views.what_if.options import OF_MY_CHOICE
+from core.views.what_if.data import OF_MY_CHOICE
 from core.views.what_if.simulator import NAMES
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, figures, rows

@@ -26,7 +26,7 @@ from core.report.recorded import Again
 from core.store import Store
 from core.views import text
 from core.views.blocks import Comparison
-from core.views.decision.chart import pareto_of
+from core.views.decision.charts import pareto_of
 from core.views.text import cost_unit
 from core.views.words.advice import ROLES, first_step
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER

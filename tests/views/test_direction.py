@@ -19,8 +19,8 @@ from core.stats.significance import Setup, compare
 from core.ui.pick import listed
 from core.views.confidence.hold import front
 from core.views.curves import page as curves
-from core.views.curves.deeper import step_rows
-from core.views.decision.chart import pareto
+from core.views.curves.sections import step_rows
+from core.views.decision.charts import pareto
 from core.views.decision.marks import density, grid
 from core.views.golden.data import with_bounds
 from core.views.latency import data as latency

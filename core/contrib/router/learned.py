@@ -24,9 +24,8 @@ from core.paths import DATA
 from core.records import JsonMap
 from core.stats.threads import one_thread
 from core.views.what_if import data, simulator
-from core.views.what_if.bounds import Bounds
-from core.views.what_if.features import DIM, ENCODER, Signs, together
-from core.views.what_if.routing import Routable, RoutingWay
+from core.views.what_if.data import DIM, ENCODER, Signs, together
+from core.views.what_if.routing import Bounds, Routable, RoutingWay
 
 FILE = DATA / "exported" / "router.py"
 REGRESSION, NEIGHBOURS = "logistic regression", "nearest neighbours"

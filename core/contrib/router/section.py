@@ -27,9 +27,9 @@ from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
-from core.views.what_if import data, features, sent, simulator, words
-from core.views.what_if.bounds import Bounds
-from core.views.what_if.options import ask_options, way_of
+from core.views.what_if import data, routing, simulator, words
+from core.views.what_if.data import ask_options, way_of
+from core.views.what_if.routing import Bounds
 from core.views.what_if.simulator import WAYS
 
 NAME = "router"
@@ -85,23 +85,21 @@ def asked(view: View, ask: Ask) -> RouterPlan | str:
         return TOO_FEW.format(view.quality.name)
     groups = data.groups(view, options[0])
     known = {group.name: group for group in groups}
-    usual = [name for name in known if name != features.VECTOR] or list(known)
+    usual = [name for name in known if name != data.VECTOR] or list(known)
     but = "all but the vector"
-    picked = (
-        ask.several("Signs", known, "signs", usual=usual, words=but, about=features.ABOUT) if known else []
-    )
+    picked = ask.several("Signs", known, "signs", usual=usual, words=but, about=data.ABOUT) if known else []
     if not picked:
         return NO_SIGNS
     method = ask.one("Method", tuple(METHODS), "routby", usual=REGRESSION, about=ABOUT_METHOD)
     (most,) = ask.slide(words.AT_MOST, "most", (50,), 0, 100, step=5, about=ABOUT_MOST)
-    late = features.together([known[name] for name in picked], ()).known
+    late = data.together([known[name] for name in picked], ()).known
     bounds = Bounds.of(view, options)
     return RouterPlan(tuple(options), way_of(family, late), tuple(picked), method, most / 100, bounds)
 
 
 def judged_by(view: View, plan: RouterPlan) -> Quality:
     """Return the measure that judges the options."""
-    return sent.quality(plan.options[-1], view.quality)
+    return routing.quality(plan.options[-1], view.quality)
 
 
 def learnt(view: View, plan: RouterPlan) -> Learned | str:

@@ -18,7 +18,7 @@ from core.ui import figures
 from core.ui.assets import CARTESIAN
 from core.ui.limits import current
 from core.ui.pick import pick_from_chart
-from core.views.decision.chart import ParetoView, drawing, figure_json, points
+from core.views.decision.charts import ParetoView, drawing, figure_json, points
 from core.views.decision.limits import limits
 from core.views.text import plain
 from core.views.theme import chart_config

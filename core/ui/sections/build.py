@@ -16,7 +16,7 @@ from core.store import Snapshot
 from core.ui import access, cache, figures, show, work
 from core.ui.address.links import link
 from core.views import columns as cols
-from core.views.golden import refined
+from core.views.golden import reviewing
 from core.views.pages import SECTION
 from core.views.text import plain
 from core.work import paid
@@ -95,12 +95,12 @@ def _refined(view: View, begun: Sequence[StartedWork]) -> None:
         query = st.selectbox("Question", sorted(states), key="golden_refined")
         state = {query: restore(states[query])}
         st.caption(plain(words.came_to_rest(state[query])))
-        figures.draw(refined.convergence(state), "convergence", "How the Top-20 came to rest")
-        show.table(refined.curves(state), _CURVES)
+        figures.draw(reviewing.convergence(state), "convergence", "How the Top-20 came to rest")
+        show.table(reviewing.curves(state), _CURVES)
         if state[query].locks:
-            figures.draw(refined.lock_graph(state[query]), "locks", "Locked pairs, and contradictions")
+            figures.draw(reviewing.lock_graph(state[query]), "locks", "Locked pairs, and contradictions")
         for title, contradicted in (("Contradictions", True), ("Locks", False)):
-            rows = refined.pairs(state, contradicted=contradicted)
+            rows = reviewing.pairs(state, contradicted=contradicted)
             if rows.height:
                 st.markdown(f"**{title}**")
                 show.table(rows, _PAIRS.named(title.lower()))

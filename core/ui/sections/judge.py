@@ -23,7 +23,7 @@ from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, one_by_one,
 from core.ui.sections.questions import sets_made
 from core.ui.view import current_frame
 from core.views.golden import judging
-from core.views.golden.sheet import sheet, to_excel
+from core.views.golden.reviewing import sheet, to_excel
 from core.views.pages import PAGES
 from core.views.text import label, plain, to_csv
 from core.views.words.judging import most_passages

@@ -22,7 +22,7 @@ from core.ui.cache import cached
 from core.ui.pages import way
 from core.views import columns as cols
 from core.views.golden import adding, judging, soundness
-from core.views.golden.chunks import whole_of
+from core.views.golden.adding import whole_of
 from core.views.golden.judging import Card, Opinion
 from core.views.pages import PAGES, SECTION
 from core.views.queries.one_query import shown_text

@@ -16,7 +16,7 @@ from core.store import LedgerKind, Snapshot
 from core.ui import access, cache, show
 from core.ui.shell import show_error
 from core.views.blocks import Table
-from core.views.library import data, fields
+from core.views.library import data
 from core.views.library.data import NAMES, goes_along
 from core.views.text import count, plain
 
@@ -97,7 +97,7 @@ def permissions(*, snapshot: Snapshot, collection_id: str, rows: pl.DataFrame) -
     if reason := forbidden(snapshot):
         st.caption(reason)
         return
-    now = rows.filter(permission=fields.YES)["field"].to_list()
+    now = rows.filter(permission=data.YES)["field"].to_list()
     key = f"permissions_{collection_id}_{snapshot.revision}"  # what was stored is what is offered
     picked = st.multiselect("Permissions", rows["field"].to_list(), default=now, key=key, width=480)
     st.button(
@@ -113,7 +113,7 @@ def permissions(*, snapshot: Snapshot, collection_id: str, rows: pl.DataFrame) -
 
 def marked(collection_id: str, names: Sequence[str]) -> None:
     """Store which fields are permissions."""
-    access.act(fields.mark, cache.store(), collection_id, names)
+    access.act(data.mark, cache.store(), collection_id, names)
 
 
 def deleted(*, snapshot: Snapshot, kind: LedgerKind, table: Table) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.stacks import AXES
 from core.arrays import Floats
+from core.axes import as_read
 from core.decide.axes import COST, LATENCY, Axis, floats, quality_axis
 from core.decide.joint import JointSample
 from core.decide.neighbours import neighbours
@@ -18,17 +21,20 @@ from core.decide.pareto import frontier_rows
 from core.decide.planner import Outlook, StudyBill, outlook, stakes
 from core.decide.rules import Constraints, Decision, Rule
 from core.extras import SEARCH_REQUIREMENTS, obstacle
+from core.pipeline.own.config import OWN
 from core.pipeline.search.unmeasured import unmeasured
 from core.pipeline.sweep.fields import SearchLimits
-from core.records import is_group, stack_label
+from core.records import JsonMap, is_group, stack_label
 from core.stats.intervals import SEED
 from core.views import columns as cols
-from core.views.confidence.levels import Levels
 
+_WORDS = {"candidates": "K", "dim": "dimensions", "sparse": "sparse index"}
+_Pipeline = tuple[str, str]  # Name and version of a custom pipeline
+_Value = TypeVar("_Value")
+_OF = "\n"  # Separates a pipeline's path and its parameter in the name of an axis
 USUAL = (10, 20, 40, 80, 160, 320, 640, 1280)  # Numbers of further queries that are always evaluated
 REPEATS = (1, 3, 9)  # How often to time the same queries again
 LEADING = 30  # Stacks that the planner considers; the others almost never win
-
 EFFECTS, SEARCH, BOTH = "effects", "search", "both"
 """Which model names a stack to add: additive effects of the axes, the search's (TPE), or both."""
 AT_LEAST = "What the least of the evaluated stacks with its dearest part takes."
@@ -47,6 +53,68 @@ NEIGHBOURS = cols.Rows(
 _Key = tuple[str | None, ...]
 _DEPTH = "candidates"
 LEAST = 5  # A tag with fewer queries has no spread
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The axes that stacks differ in, and each stack's value on them.
+
+    A custom pipeline has its own axes, its parameters and its K, so that no step leads from one
+    pipeline to another, or to a stack that isn't one.
+    """
+
+    frame: pl.DataFrame  # a row per stack of the table; null = it lacks this axis
+    pipelines: Sequence[_Pipeline]
+
+    @classmethod
+    def of(cls, table: pl.DataFrame) -> Levels:
+        """Read the levels from a stack table."""
+        specs = [json.loads(spec) for spec in table["spec"]] if "spec" in table.columns else []
+        owned = [spec.get("mode") == OWN for spec in specs] or [False] * table.height
+        frame = table.select(
+            pl.when(~pl.Series(owned, dtype=pl.Boolean)).then(pl.col(axis)).alias(axis) for axis in AXES
+        )
+        pipelines = list(dict.fromkeys(_pipeline(spec) for spec in specs if spec.get("mode") == OWN))
+        steps = [
+            _own_levels(spec, pipelines.index(_pipeline(spec))) if spec.get("mode") == OWN else {}
+            for spec in specs
+        ]
+        names = dict.fromkeys(name for step in steps for name in step)
+        own = [pl.Series(name, [step.get(name) for step in steps], pl.String) for name in names]
+        whole = frame.with_columns(own)
+        return cls(whole.select(col for col in whole if not col.is_null().all()), pipelines)
+
+    def read(self, stack: tuple[_Value, ...]) -> tuple[_Value | None, ...]:
+        """Return a stack's value on each axis that one of its parts reads, None on the others."""
+        axes = self.frame.columns
+        stated = {axis: value for axis, value in zip(axes, stack, strict=True) if value is not None}
+        kept = as_read(stated)
+        return tuple(kept.get(axis) for axis in axes)
+
+    def spec(self, values: Mapping[str, Any]) -> JsonMap:
+        """Return the specification of the stack at these values."""
+        own = {axis.partition(_OF): value for axis, value in values.items() if _OF in axis and value}
+        if not own:
+            return values
+        name, version = self.pipelines[int(next(iter(own))[0])]
+        params = {param: value for (_, _, param), value in own.items()}
+        depth = {"candidates": params.pop("")} if "" in params else {}
+        return {"mode": OWN, "name": name, "version": version, "params": params, **depth}
+
+    @staticmethod
+    def step(axis: str, before: object, after: object) -> str:
+        """Describe a step on an axis: ``K 20 → 50``."""
+        word = (axis.partition(_OF)[2] or "K") if _OF in axis else _WORDS.get(axis, axis)
+        return f"{word} {before} → {after}"
+
+
+def _pipeline(spec: JsonMap) -> _Pipeline:
+    return str(spec.get("name", "")), str(spec.get("version", ""))
+
+
+def _own_levels(spec: JsonMap, place: int) -> dict[str, str]:
+    params = {**(spec.get("params") or {}), "": spec.get("candidates")}
+    return {f"{place}{_OF}{name}": str(value) for name, value in params.items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,7 @@ from core.records import Batch, GoldenSet
 from core.store import Snapshot, Store
 from core.tables import TABLES
 from core.views import text
-from core.views.golden.adding import grades_in, grown
-from core.views.golden.chunks import judged_in, landed_chunks, parts_of, whole_of
+from core.views.golden.adding import grades_in, grown, judged_in, landed_chunks, parts_of, whole_of
 from core.views.golden.judges import write_new
 from core.views.golden.soundness import disagreements, others_of
 from core.views.words.advice import second_row

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from core.analysis.between import begun, judged_within
 from core.analysis.cache import cached
-from core.analysis.workspace.scope import Quality
+from core.analysis.deciding import Contest, draw
+from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.telling import several_judges
 from core.analysis.workspace.view import View
+from core.golden.book import Book, Queue
+from core.golden.by_hand import BETWEEN
 from core.stats.judges import Agreement
 from core.store import Snapshot
 from core.views import columns as cols
@@ -18,7 +22,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Tabs, Text, Way, section
 from core.views.golden import charts, data, judges, soundness
 from core.views.golden.data import AnchoredView, GoldenContent
-from core.views.golden.judging import TWO_JUDGES
+from core.views.golden.judging import TWO_JUDGES, propose
 from core.views.golden.people import do_people_agree
 from core.views.words.choice import undecided
 from core.views.words.near import overturned
@@ -38,7 +42,6 @@ BIAS = (
     "it is."
 )
 JUDGES = "Each judge is a golden set of its own; grades are compared after their mapping to 1-5."
-
 parts = cached()(data.parts)
 judged = cached("Reading the judgements…")(data.judged)
 pool_bias = cached("Leaving out one system at a time…")(data.pool_bias)
@@ -82,6 +85,19 @@ PAIRS = cols.Rows(
     "same kappa quadratic",
     more=(cols.count("queries"), "kappa_low kappa_high quadratic_low quadratic_high"),
 )
+
+
+def begin(book: Book, snapshot: Snapshot, scope: Scope, contest: Contest) -> Queue:
+    """Return the queue of this contest; record it if there is none, for a judge to take.
+
+    Raises:
+        InputError: If the two stacks show the same passages.
+    """
+    if (known := begun(book, snapshot, scope, contest)) is not None:
+        return known
+    rows = draw(snapshot, contest)
+    within = judged_within(snapshot, scope, contest)
+    return propose(book, within, rows, sampling=BETWEEN, seed=contest.seed)
 
 
 @cached("Comparing the judges…")

@@ -13,7 +13,7 @@ from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Control, Fold, Section, Table, Tabs, Text, Way
 from core.views.library import data
-from core.views.library.fields import FIELDS, fields
+from core.views.library.data import FIELDS, fields
 
 TITLES: Mapping[str, LedgerKind] = {"Runs": "run", "Collections": "collection", "Golden sets": "golden_set"}
 TABLES: Mapping[LedgerKind, cols.Rows] = {

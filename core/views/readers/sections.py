@@ -20,13 +20,13 @@ from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.legend import colours_of
-from core.views.readers import charts, gains, generators, joint, judges, refusing, rerankers, scores, sources
+from core.views.readers import charts, dose, gains, generators, judges, refusing, scores, sources
 from core.views.readers.charts import points
 from core.views.readers.dose import dose_of_distractors
-from core.views.readers.reading import (
+from core.views.readers.scores import (
+    CURVE_COLUMNS,
     MADE_UP,
     NO_CURVE,
-    POINT,
     POINTS,
     SENT,
     found_in,
@@ -65,10 +65,10 @@ _BY = {"stack": ("name", "label"), "reader": ("label", "name")}
 _FIGURES = {"best score": "best", "k*": "k_star", "stability (RSS)": "rss", "scaling (RSC)": "rsc"}
 _NEEDS: Mapping[str, AnyAll] = {"at least one": "any", "all": "all"}
 
-joint_table = cached("Pricing the answers…", entries=16)(joint.joint_table)
+joint_table = cached("Pricing the answers…", entries=16)(dose.joint_table)
 CRITERION = "Mean of its judges, over the cases that all of them scored."
 PROMPT = cols.text("prompt")  # its name, not its tokens
-PART = cols.Rows("parts", "part", *POINT)
+PART = cols.Rows("parts", "part", *CURVE_COLUMNS)
 DEPTHS = cols.Rows(
     "depths",
     "label name best k_star gain rss rsc shape wanted",
@@ -152,7 +152,7 @@ def compared(view: View, chosen: tuple[str, ...], baseline: str) -> pl.DataFrame
 @cached("Reading what judges scored…", entries=16)
 def reranked(view: View) -> pl.DataFrame:
     """Return every stack, reader and k with similarity and precision judged."""
-    return rerankers.rebel_table(view.snapshot, view.scope)
+    return generators.rebel_table(view.snapshot, view.scope)
 
 
 def _several(ask: Ask, label: str, key: str, ranked: pl.Series) -> list[str]:
@@ -252,18 +252,18 @@ def joint_k(view: View, ask: Ask) -> Blocks:
         yield from no_curve(NO_JOINT) if found_in(view).scorers else nothing(view)
         return
     target = ask.number("k for a mean score of", "aim", 0.5, 0.0, 1.0, step=0.05, width=220) or 0.0
-    rows = joint.best_rows(table, target)
+    rows = dose.best_rows(table, target)
     said = cost_unit(view.table)
-    sentence, by = joint.answer(rows, said)
-    yield Answer(sentence, by, caveats={"what counts": joint.counted(rows, least)})
-    yield Cards(joint.cards(rows.row(0, named=True), target, said))
+    sentence, by = dose.dollars_answer(rows, said)
+    yield Answer(sentence, by, caveats={"what counts": dose.counted(rows, least)})
+    yield Cards(dose.dollars_cards(rows.row(0, named=True), target, said))
     # The first few stacks with distinct answers
     unlike = rows.unique(("k", "correct", "score", "retrieval"), keep="first", maintain_order=True)
     there = view.table.filter(pl.col("name").is_in(rows["name"].to_list()))
     usual = unlike["name"].head(3).to_list()
     names = ask.stacks(there, view.decision, "answered", usual=usual, most=6)
     drawn = table.filter(pl.col("name").is_in(names))
-    yield Chart(joint.joint_chart(drawn, colours_of(view, names), view.quality, said), "joint", sentence)
+    yield Chart(dose.joint_chart(drawn, colours_of(view, names), view.quality, said), "joint", sentence)
     yield Table(rows, CHEAPEST)
     yield Fold("Every k", [Table(table, JOINT)])
 
@@ -296,7 +296,7 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
         yield from folded(view, MADE_UP, beside)
         return
     chips = {"how to read": GENERATORS, **made_up(table["reader"])}
-    yield Answer(*generators.answer(table, chosen, baseline), caveats=chips)
+    yield Answer(*generators.generators_answer(table, chosen, baseline), caveats=chips)
     yield beside
     yield Fold("Every judge", [Table(rows, CELLS)])
 
@@ -304,7 +304,7 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
 @section(
     "rerankers",
     "Do answers get better with a reranker, and how much slower?",
-    scored_by(rerankers.SIMILARITY, rerankers.PRECISION),
+    scored_by(generators.SIMILARITY, generators.PRECISION),
 )
 def what_rerankers_do(view: View, ask: Ask) -> Blocks:
     """Yield the effect of rerankers on answers, and their speed."""
@@ -316,9 +316,9 @@ def what_rerankers_do(view: View, ask: Ask) -> Blocks:
         return
     ks = [str(k) for k in table["k"].unique().sort()]
     rows = table.filter(pl.col("k") == int(ask.one("Passages sent", ks, "rbk", usual=ks[-1])))
-    sentence, which = rerankers.answer(rows)
+    sentence, which = generators.rerankers_answer(rows)
     yield Answer(sentence, which, caveats={"how to read": REBEL})
-    yield Chart(rerankers.rebel_chart(rows), "rerankers", sentence)
+    yield Chart(generators.rebel_chart(rows), "rerankers", sentence)
     passes = pl.col("passes").list.len()
     shown, whole = (frame.with_columns(passes=passes) for frame in (rows, table))
     yield Table(shown, RERANKED, whole=whole)

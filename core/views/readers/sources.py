@@ -30,7 +30,7 @@ from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
-from core.views.readers.reading import MADE_UP, made_up
+from core.views.readers.scores import MADE_UP, made_up
 from core.views.words.made_up import folded
 
 if TYPE_CHECKING:  # the engines take a second to load

@@ -1,4 +1,8 @@
-"""Sections of What if on the currently deployed stack: whether to replace it, and the gain of each step."""
+"""Sections of What if on the stack that runs today.
+
+Whether to replace it, the gain of each step, what a move changes query by query, and which of its
+models end.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,9 @@ from core.analysis.cache import cached
 from core.analysis.moves.cost import MoveWork
 from core.analysis.moves.replaying import Replay, replays
 from core.analysis.moves.switching import Switch, moves, switch
-from core.analysis.workspace.telling import incumbent_known
+from core.analysis.paired import LOSSES, WINS
+from core.analysis.sides import look_closer
+from core.analysis.workspace.telling import incumbent_known, seldom
 from core.analysis.workspace.view import View
 from core.choices import Declared, declared
 from core.decide.axes import STEPS
@@ -21,10 +27,14 @@ from core.decide.held_out import FOLDS
 from core.decide.rules import Constraints
 from core.decide.switching import SwitchItem, Terms, largest
 from core.number_format import duration, interval, ms, signed, usd
+from core.providers.ends import End, ends, ends_of
+from core.records import is_group
+from core.stats.significance import Setup
 from core.views import columns as cols
 from core.views.ask import Ask
-from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
-from core.views.what_if.move_charts import by_month, by_step
+from core.views.blocks import Answer, Blocks, Cards, Chart, Click, Fold, Table, Text, Way, section
+from core.views.text import count, percent
+from core.views.what_if.charts import by_month, by_step
 from core.views.words.moving import (
     STEP_WORDS,
     few_grades,
@@ -80,6 +90,33 @@ AT_FOLDER = "To run one, the command switch prints lines with room for {model}'s
 _TO_RUN = 2  # Replayed fusions with a link that runs them
 CANDIDATE = "stack_to_run"
 """Session slot of page Run: the workspace, and the specification (JSON) of a stack to start from."""
+FIRST = 3
+"""Ranks whose passages are compared."""
+WORSE = cols.Rows(
+    "worse",
+    "query_id text delta",
+    cols.score("score", "after"),
+    cols.score("other", "today"),
+    more="overlap tags",
+)
+BY_TAG = cols.Rows(
+    "changing",
+    cols.text("tag"),
+    cols.count("n", "queries"),
+    cols.share("worse", "get worse"),
+    cols.share(
+        "changed", f"first {FIRST} change", "Share whose first three passages are not the same three."
+    ),
+)
+NO_PARTS = "A custom or imported stack does not say which models it uses."
+PARTS = cols.Rows(
+    "deadlines",
+    cols.text("model"),
+    cols.text("retires", "ends", "The day from which it no longer answers, as its vendor says."),
+    cols.text("successor", "replaced by", "What the vendor recommends."),
+    cols.text("source", "announced at"),
+    cols.text("read", "read on"),
+)
 
 
 def asked_terms(view: View, ask: Ask) -> View:
@@ -237,3 +274,120 @@ def _best(rows: pl.DataFrame) -> list[dict[str, Any]]:
     known = rows.drop_nulls(["step", "difference"]).sort("difference", descending=True)
     found = {row["step"]: row for row in known.unique("step", keep="first", maintain_order=True).to_dicts()}
     return [found[step] for step in STEPS if step in found]
+
+
+@section("queries that change", "Which queries would a move change, and which make worse?", seldom)
+def questions(view: View, ask: Ask) -> Blocks:
+    """Yield the share of queries that change and that get worse, by tag, and the questions themselves."""
+    if view.incumbent is None or view.table.height < 2:
+        yield from unmarked()
+        return
+    view = asked_terms(view, ask)
+    move = switch(view)
+    if move.to is None:
+        yield Answer("No other stack is within the limits.", "There is no move to look at.")
+        return
+    now, to = str(move.now["name"]), str(move.to["name"])
+    rows = outcomes(view, move.now["run_id"], move.to["run_id"])
+    if rows.is_empty():
+        yield Answer("Quality is not known query by query for both.", f"{now} and {to} are averages.")
+        return
+    rows = rows.join(_changed(view, move.now["run_id"], move.to["run_id"]), on="query_id", how="left")
+    worse, better = (rows.filter(outcome=outcome).height for outcome in (LOSSES, WINS))
+    n, changed = rows.height, rows["changed"].mean()
+    yield Answer(
+        f"{percent(worse / n)} of queries get worse by {to}, {percent(better / n)} better.",
+        f"{now} runs today. {view.quality.name}, n = {n}.",
+    )
+    yield Cards(
+        [
+            ("Get worse", f"{worse:,}", f"of {count(n, 'query')}"),
+            ("Get better", f"{better:,}", f"of {count(n, 'query')}"),
+            (
+                f"First {FIRST} change",
+                "unknown" if not isinstance(changed, float) else percent(changed),
+                "without their order",
+            ),
+        ]
+    )
+    losses = rows.filter(outcome=LOSSES)
+    side_by_side = Click(losses, {"q": "query_id"}, {"stack": to, "vs": now}, page="queries")
+    yield Table(losses, WORSE, click=side_by_side)
+    tags = _by_tag(rows)
+    if tags.height:
+        yield Fold("By tag", [Table(tags, BY_TAG)])
+
+
+@cached("Comparing query by query…", entries=8)
+def outcomes(view: View, now: str, to: str) -> pl.DataFrame:
+    """Return the questions that both stacks have a value on, with outcome and scores; losses first."""
+    setup = Setup(higher_is_better=view.quality.higher_is_better)
+    looked = look_closer(view.snapshot, view.scope, view.quality, view.table, pair=(now, to), setup=setup)
+    return looked.queries.filter(pl.col("outcome").is_not_null())
+
+
+def _changed(view: View, now: str, to: str) -> pl.DataFrame:
+    """Return per query whether the first passages differ; a query without rankings is left out."""
+    ranked = view.snapshot.rankings([now, to], stage="final").filter(pl.col("rank") <= FIRST)
+    sets = ranked.group_by("query_id", "run_id").agg(pl.col("passage_id").unique().sort())
+    one, other = (sets.filter(run_id=run_id).drop("run_id") for run_id in (now, to))
+    both = one.join(other, on="query_id", how="full", coalesce=True)
+    return both.select("query_id", changed=pl.col("passage_id").ne_missing(pl.col("passage_id_right")))
+
+
+def _by_tag(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return n and the shares that get worse and that change, per tag; the worst first."""
+    tagged = rows.select("outcome", "changed", tag="tags").explode("tag").drop_nulls("tag")
+    tagged = tagged.filter([not is_group(tag) for tag in tagged["tag"]])
+    shares = (
+        pl.len().cast(pl.Int64).alias("n"),
+        (pl.col("outcome") == LOSSES).mean().alias("worse"),
+        pl.col("changed").mean().alias("changed"),
+    )
+    found = tagged.group_by("tag").agg(shares).sort(["worse", "tag"], descending=[True, False])
+    return found.select("tag", "n", "worse", "changed")
+
+
+@section("deadlines", "Which models of the running stack end, and what outlives them?", seldom)
+def deadlines(view: View, ask: Ask) -> Blocks:
+    """Yield the announced ends of the running stack's models, and the stacks that outlive the first."""
+    now = view.running_row
+    if now is None:
+        yield from unmarked()
+        return
+    spec = json.loads(view.table["spec"][now])
+    found = ends_of(spec)
+    if not found:
+        known = spec.get("mode") in ("dense", "sparse", "hybrid")
+        read = max(end.read for end in ends().values())
+        yield Answer(
+            f"No model of {view.running_name} has an announced end.", f"As of {read}." if known else NO_PARTS
+        )
+        return
+    view, first = asked_terms(view, ask), found[0]
+    rows = moves(view).filter(pl.col("retires").is_null() | (pl.col("retires") > first.retires.isoformat()))
+    yield Answer(f"{first.model} ends on {first.retires:%-d %B %Y}.", _outliving(rows))
+    yield Table(PARTS.frame([_row(end) for end in found]), PARTS)
+    if rows.height:
+        yield Table(MOVES.frame(in_words(rows).to_dicts()), MOVES.named("outliving"))
+
+
+def _outliving(rows: pl.DataFrame) -> str:
+    """Say how many stacks outlive the first announced end, and which of them is the best."""
+    if rows.is_empty():
+        return "No other stack of the workspace would outlive it."
+    known = rows.drop_nulls("difference")
+    if known.is_empty():
+        return f"{count(rows.height, 'stack')} of the workspace would outlive it."
+    best = known.row(0, named=True)
+    return f"{count(rows.height, 'stack')} would outlive it, the best of them {best['name']}."
+
+
+def _row(end: End) -> dict[str, object]:
+    return {
+        "model": end.model,
+        "retires": end.retires.isoformat(),
+        "successor": end.successor,
+        "source": end.source,
+        "read": end.read.isoformat(),
+    }

@@ -1,32 +1,48 @@
-"""Quality, latency and cost of every query at every depth available to routing."""
+"""Quality, latency and cost of every query at every depth available to routing.
+
+Depths of a ranking, or numbers of passages sent to a reader (answers judged by their score), with the limits on
+a way of answering: all queries at one depth, or each at the depth chosen by a rule.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from core.analysis.depth import latency_by_depth
-from core.analysis.families import Known, Option
+from core.analysis.families import Family, Known, Option, Sent
+from core.analysis.readers import Answered, answered, label_of
+from core.analysis.workspace.answers import TRIAL, as_name, as_word
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.comparable import machine
 from core.analysis.workspace.figures.costs import run_totals
 from core.analysis.workspace.figures.latencies import sample
 from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scope import MEAN, Answering, Percentile, Quality
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence
 from core.analysis.workspace.view import View
+from core.answers import TOP_K
 from core.arrays import Floats, Grades
+from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.decide.routing import BY_CANDIDATE, Depths, replayed, replayed_ms, replayed_usage
+from core.metrics.rates import ANY
 from core.prices.cost import cost_per_1k
+from core.readers.curves import CURVE, POINT, by_query
 from core.records import Basis
 from core.stats.intervals import Labels
 from core.stats.latency import TOTAL, per_query
 from core.store import Snapshot
 
 RERANK = "rerank"
+COSTLESS = "The signal is known before the reader is asked, so looking at it costs nothing."
+MADE_UP = f"The answers are those of {TRIAL}, which makes them up: what a router gains here is no evidence."
+OF_READER = "Cost is that of the reader alone, as retrieval is the same; its latency is not compared."
+_OWN = (LATENCY.key, COST.key, QUALITY.key)  # axes on which a way has its own numbers
 
 
 class Times:
@@ -273,3 +289,145 @@ def _notes(way: RoutingWay, stage: str | None, modelled: str | None) -> list[str
         again = "is rewritten and searched again" if way.rewrites else again
         notes.append(f"The signal is known after the shallow search: a query sent deeper {again}.")
     return notes
+
+
+def families(view: View) -> list[Family]:
+    """Return the readers of every stack that answered from two numbers of passages or more."""
+    known = answered(view.snapshot, view.scope, view.book)
+    scorer = _scorer(known, view.scope.answering)
+    ranked = known.runs.filter("has_rankings")
+    if scorer is None or ranked.is_empty():
+        return []
+    rows = _scores(known, scorer).join(ranked.select("run_id", "name"), on="run_id")
+    points = rows.select(*POINT, "name").unique().sort("name", *CURVE, "k", nulls_last=True)
+    labelled = points.with_columns(label_of(points))
+    found = []
+    for (stack, label, *curve), part in labelled.group_by("name", "label", *CURVE, maintain_order=True):
+        run_id, reader, prompt, temperature = curve
+        options = tuple(
+            Option(f"k = {k}", str(run_id), None, sent=Sent(reader, prompt, temperature, scorer, k))
+            for k in part["k"].to_list()
+        )
+        if len(options) > 1:
+            found.append(Family(f"{stack} · {scorer} of {label}", None, options, answers=True))
+    return found
+
+
+def quality(option: Option, usual: Quality) -> Quality:
+    """Return the measure that judges an option: the score of the answers, or the workspace's measure."""
+    if option.sent is None:
+        return usual
+    reader, scorer = as_word(option.sent.reader or ANY), as_word(option.sent.scorer)
+    return Quality(str(Answering(reader, scorer).measure()), option.sent.k)
+
+
+def gather_sent(view: View, options: Sequence[Option]) -> Routable | None:
+    """Read scores and costs of the answers from every number of passages; None if no query has all."""
+    known = answered(view.snapshot, view.scope, view.book)
+    sent = [option.sent for option in options if option.sent is not None]
+    rows = _scores(known, sent[0].scorer)
+    parts = [
+        _at(rows, option).select("query_id", pl.col("value").alias(str(place)))
+        for place, option in enumerate(options)
+    ]
+    table = parts[0]
+    for part in parts[1:]:
+        table = table.join(part, on="query_id", how="inner")
+    if table.is_empty():
+        return None
+    table = table.sort("query_id")
+    every = pl.concat([part.select("query_id") for part in parts])["query_id"].n_unique()
+    costs = [_sent_cost(known, option) for option in options]
+    depths = Depths.of(
+        table.drop("query_id").to_numpy().T / 100, cost=np.array([[cost] for cost in costs]).astype(float)
+    )
+    notes = [COSTLESS, OF_READER, *([MADE_UP] if sent[0].reader == TRIAL else [])]
+    basis = tuple(None if np.isnan(cost) else str(Basis.MEASURED) for cost in costs)
+    unknown: tuple[str | None, ...] = (None,) * len(options)
+    ids = tuple(table["query_id"])
+    alike = known.groups.labels(ids)
+    return Routable(tuple(options), ids, every - len(ids), depths, unknown, basis, tuple(notes), alike)
+
+
+def _scorer(known: Answered, answering: Answering) -> str | None:
+    """Return the scorer set in the workspace, or else its usual one."""
+    wanted = as_name(answering.scorer)
+    if answering.scorer not in (ANY, ""):
+        return wanted if wanted in known.scorers else None
+    return next(iter(known.scorers), None)
+
+
+def _scores(known: Answered, scorer: str) -> pl.DataFrame:
+    rows = by_query(known.scores, scorer)
+    return rows.filter(pl.col("query_id").is_not_null(), pl.col("mode") == TOP_K, pl.col("k") >= 1)
+
+
+def _at(rows: pl.DataFrame, option: Option) -> pl.DataFrame:
+    """Return an option's rows of a table with the columns of a point."""
+    sent = option.sent
+    assert sent is not None  # noqa: S101 - options of one family are alike
+    return rows.filter(
+        pl.col("run_id") == option.run_id,
+        pl.col("k") == sent.k,
+        *(pl.col(name).eq_missing(pl.lit(value)) for name, value in sent._asdict().items() if name in CURVE),
+    )
+
+
+def _sent_cost(known: Answered, option: Option) -> float:
+    """Return $ per 1,000 answers of the reader, or NaN if unknown."""
+    row = _at(known.spent.filter(pl.col("mode") == TOP_K), option)["usd_per_1k"]
+    return np.nan if row.is_empty() or row[0] is None else float(row[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits of a workspace on ways between some options; without limits, every way meets them."""
+
+    sla_ms: float | None = None  # limit on the latency of this percentile
+    percentile: Percentile = "p50"
+    budget: float | None = None
+    floor: float | None = None
+    higher_is_better: bool = True
+    beside: tuple[str, ...] = ()  # per option the other limits that it breaks, in words; "" if none
+
+    @classmethod
+    def of(cls, view: View, options: Sequence[Option]) -> Bounds:
+        """Read the bounds from a workspace; a floor applies to its own measure only."""
+        limits, decision = view.constraints, view.decision
+        rows = {run_id: row for row, run_id in enumerate(view.table["run_id"])}
+        others = [(place, axis) for place, axis in enumerate(decision.axes) if axis.key not in _OWN]
+        beside = []
+        for option in options:
+            row = rows.get(option.run_id) if option.deep is None else None
+            broken = [
+                axis.beyond for place, axis in others if row is not None and decision.over[row, place] > 0
+            ]
+            beside.append(" and ".join(broken))
+        same = quality(options[-1], view.quality) == view.quality if options else True
+        return cls(
+            limits.sla_ms, view.latency.percentile, limits.budget, limits.min_quality if same else None,
+            limits.higher_is_better, tuple(beside),
+        )  # fmt: skip
+
+    def broken(self, way: Mapping[str, Any], used: Sequence[int] = ()) -> str | None:
+        """Return the limits that a way breaks, as far as its numbers are known, or None.
+
+        Args:
+            way: p50, p95, cost and quality; null = unknown.
+            used: The options that it uses.
+        """
+        value, floor = way["quality"], self.floor
+        worse = floor is not None and (value < floor if self.higher_is_better else value > floor)
+        words = [
+            _over(LATENCY, way.get("mean_ms" if self.percentile == MEAN else self.percentile), self.sla_ms),
+            _over(COST, way["cost"], self.budget),
+            f"{'under' if self.higher_is_better else 'over'} the {QUALITY.limit_word}" if worse else "",
+            *(self.beside[place] for place in used if place < len(self.beside)),
+        ]
+        return " and ".join(dict.fromkeys(filter(None, words))) or None
+
+
+def _over(axis: Axis, value: float | None, most: float | None) -> str:
+    if value is None or most is None or value <= most:
+        return ""
+    return f"{axis.written(value - most)} {axis.beyond}"

@@ -17,14 +17,11 @@ from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
 from core.views.text import cost_unit
-from core.views.what_if import data, sent, simulator, words
-from core.views.what_if.bounds import Bounds
-from core.views.what_if.changing import questions
+from core.views.what_if import data, routing, simulator, words
+from core.views.what_if.data import ask_options, way_of
 from core.views.what_if.deciding import few_grades
-from core.views.what_if.ending import deadlines
-from core.views.what_if.moving import staying, steps
-from core.views.what_if.options import ask_options, way_of
-from core.views.what_if.routing import Routable
+from core.views.what_if.moving import deadlines, questions, staying, steps
+from core.views.what_if.routing import Bounds, Routable
 from core.views.what_if.scenarios import MOST, YOURS, choices, measures, parse
 from core.views.what_if.simulator import AXES, WAYS, Simulation
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
@@ -169,7 +166,7 @@ def route(view: View, ask: Ask) -> Blocks:
         if signal is None or found is None or obstacle:
             result, axis = None, ""
         else:
-            quality = sent.quality(options[-1], view.quality)
+            quality = routing.quality(options[-1], view.quality)
             routed = partial(
                 simulator.simulate, found, signal, quality, most=most / 100,
                 jitter_ms=view.decision.jitter_ms, bounds=Bounds.of(view, options),
@@ -181,7 +178,7 @@ def route(view: View, ask: Ask) -> Blocks:
     if result is None or found is None:
         yield Answer(str(obstacle), simulator.NO_SIGNAL)
         return
-    quality = sent.quality(options[-1], view.quality)
+    quality = routing.quality(options[-1], view.quality)
     yield Answer(result.sentence, caveats=result.details)
     if not found.depths.same:
         yield Cards(words.cards(result.rows, quality))

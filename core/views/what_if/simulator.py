@@ -23,8 +23,7 @@ from core.number_format import PER_1K, CostUnit
 from core.records import Basis
 from core.views import columns as cols
 from core.views import text, theme
-from core.views.what_if.bounds import Bounds
-from core.views.what_if.routing import Routable
+from core.views.what_if.routing import Bounds, Routable
 from core.views.what_if.words import candidates, details, own_unit, sentence
 from core.views.words.choice import axis as axis_title
 

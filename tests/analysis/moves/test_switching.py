@@ -21,9 +21,7 @@ from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError
 from core.views.ask import Given
 from core.views.blocks import Cards, Chart, Text
-from core.views.what_if.changing import questions
-from core.views.what_if.ending import deadlines
-from core.views.what_if.moving import FRONTIER, steps
+from core.views.what_if.moving import FRONTIER, deadlines, questions, steps
 from core.views.words.near import broken, near_rows, promising_rows, way_in
 from tests.analysis.two_models import (
     EVERY,

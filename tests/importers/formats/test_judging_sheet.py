@@ -13,7 +13,7 @@ from core.importers.read.source import opened
 from core.importers.read.tabular import first_rows
 from core.store import Store
 from core.views.golden.judging import Card
-from core.views.golden.sheet import sheet, to_excel
+from core.views.golden.reviewing import sheet, to_excel
 from core.views.text import to_csv
 from core.work.imports.imports import store_import
 from tests.importers.helpers import read, refusal, up

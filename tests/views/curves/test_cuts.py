@@ -15,8 +15,18 @@ from core.providers.tokens import counter
 from core.store import Snapshot, Store
 from core.views import theme
 from core.views.curves import page as curves
-from core.views.curves.cut_grid import printed, relatives
-from core.views.curves.cuts import TUNED, Cuts, ListedCuts, answer, cuts, details, figure, tuned
+from core.views.curves.cuts import (
+    TUNED,
+    Cuts,
+    ListedCuts,
+    cuts,
+    cuts_answer,
+    details,
+    figure,
+    printed,
+    relatives,
+    tuned,
+)
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB
 
@@ -140,7 +150,9 @@ def test_what_does_as_well_follows_from_the_interval_of_the_pair(low, high, most
     """Between a way of each query's own and the best depth for all, whatever either is over a third."""
     lead = {"lead": [0.0, 0.03], "lead_low": [0.0, low], "lead_high": [0.0, high], "lead_most": [0.0, most]}
     made = told(way=["K = 10", "otsu"], f1=[0.25, 0.28], **ALONE, **lead)
-    assert answer(made, 10) == f"Cutting query by query {verdict} K = 10: F1 0.280 against 0.250 (n = 64)."
+    assert (
+        cuts_answer(made, 10) == f"Cutting query by query {verdict} K = 10: F1 0.280 against 0.250 (n = 64)."
+    )
     assert "for all" not in details(made, AT_10)
 
 
@@ -154,7 +166,7 @@ def test_a_better_depth_for_all_is_told_with_its_own_interval_and_what_decision_
         way=["K = 5", "K = 10", "otsu"], f1=[0.31, 0.25, 0.30], lead_most=[0.0, -0.02, 0.03],
         gain=[0.06, 0.0, 0.05], gain_low=[low, 0.0, -0.01], gain_high=[0.09, 0.0, 0.1], **lead,
     )  # fmt: skip
-    said = answer(made, 10)
+    said = cuts_answer(made, 10)
     assert said.startswith("Cutting query by query does not measurably beat K = 5: F1")
     more = details(made, AT_10)
     assert f"K = 5 for all {real} the first 10: +0.060, 95 % CI" in more
@@ -176,7 +188,7 @@ def test_what_cannot_be_cut_says_why(tmp_path: Path, demo: Snapshot):
     made = cuts(snapshot, LAB, "r", counts=O200K, fixed=10)
     assert made.rows.is_empty() == bool(made.left_out)
     none = cuts(demo, Scope(DEMO.collection_id), one_run(demo), counts=O200K, fixed=10)
-    assert (none.rows.height, answer(none, 10)) == (0, none.left_out)
+    assert (none.rows.height, cuts_answer(none, 10)) == (0, none.left_out)
     assert none.left_out
 
 

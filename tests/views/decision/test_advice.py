@@ -16,7 +16,7 @@ from core.decide.rules import Constraints
 from core.stats.significance import queries_needed
 from core.store import Store
 from core.views.confidence.words import held, plan_answer
-from core.views.decision.chart import pareto_of
+from core.views.decision.charts import pareto_of
 from core.views.decision.sections import alternative_rows
 from core.views.decision.tiles import Tile, confidence
 from core.views.decision.words import answer, title, why

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.analysis.status import marked
 from core.analysis.workspace.scope import Latency
 from core.decide.rules import Constraints, decide
-from core.views.decision.chart import pareto
+from core.views.decision.charts import pareto
 from core.views.decision.marks import COLOURS, DENSE_FROM, SIZES
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, stacks

@@ -9,7 +9,7 @@ import pytest
 from core.analysis.workspace.scope import Latency
 from core.decide.axes import COST, LATENCY, Axis
 from core.decide.rules import Constraints, decide
-from core.views.decision.chart import pareto
+from core.views.decision.charts import pareto
 from core.views.decision.overlay import _FARTHEST, STACK
 from tests.views.decision.test_chart import view
 from tests.views.made import AT_10, stacks

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.analysis.workspace.scope import Latency
 from core.decide.pareto import frontier_2d
 from core.decide.rules import Constraints, decide, feasible
-from core.views.decision.chart import drawing, figure_json, pareto, points
+from core.views.decision.charts import drawing, figure_json, pareto, points
 from core.views.decision.marks import DENSE_FROM
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, stacks

@@ -7,7 +7,7 @@ import pytest
 from core.analysis.status import marked, ordered
 from core.decide.rules import Constraints, decide
 from core.views import theme
-from core.views.decision import parallel
+from core.views.decision import charts
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, stacks
 
@@ -30,13 +30,13 @@ def test_the_selected_stack_stands_out_unless_it_is_the_chosen_one():
     rows, decision = shown(sla_ms=1000.0)
     for name, fate in (("cheap", "selected"), ("slow", "selected"), ("best", "chosen")):
         run_id = rows.row(by_predicate=pl.col("name") == name, named=True)["run_id"]
-        found = dict(zip(rows["name"], parallel.fates(rows, decision, run_id), strict=True))
+        found = dict(zip(rows["name"], charts.fates(rows, decision, run_id), strict=True))
         assert found[name] == fate
 
 
 def test_every_stack_has_one_fate():
     rows, decision = shown(sla_ms=1000.0)
-    found = dict(zip(rows["name"], parallel.fates(rows, decision), strict=True))
+    found = dict(zip(rows["name"], charts.fates(rows, decision), strict=True))
     assert found == {
         "best": "chosen",
         "dominated": "within the limits",
@@ -54,7 +54,7 @@ def test_the_weak_form_keeps_what_ties_on_one_axis():
 
 def test_parallel_axes_have_a_place_for_what_is_missing():
     rows, decision = shown(sla_ms=1000.0)
-    drawn = parallel.parallel(rows, decision, AT_10)
+    drawn = charts.parallel(rows, decision, AT_10)
     assert drawn is not None
     (trace,) = drawn.data
     assert [axis.label for axis in trace.dimensions] == [
@@ -78,27 +78,27 @@ def test_parallel_axes_have_a_place_for_what_is_missing():
 
 def test_tiny_costs_are_written_as_on_the_other_charts():
     costs = [0.000002, 0.0000054]
-    (trace,) = parallel.parallel(*shown(stacks(quality=[0.5, 0.6], cost=costs)), AT_10).data
+    (trace,) = charts.parallel(*shown(stacks(quality=[0.5, 0.6], cost=costs)), AT_10).data
     assert (trace.dimensions[1].label, *trace.dimensions[1].ticktext) == ("$ / 1M", "0.002", "0.0054")
 
 
 def test_axes_without_any_value_are_left_out_and_nothing_known_is_no_chart():
     rows, decision = shown(stacks(quality=[0.5, 0.5]))
-    drawn = parallel.parallel(rows, decision, AT_10)
+    drawn = charts.parallel(rows, decision, AT_10)
     assert drawn is not None
     assert [axis.label for axis in drawn.data[0].dimensions] == ["RA-nWG@10"]
     empty, nothing = shown(stacks(2))
-    assert parallel.parallel(empty, nothing, AT_10) is None
+    assert charts.parallel(empty, nothing, AT_10) is None
 
 
 def test_what_is_excluded_is_faint_and_the_key_names_only_what_is_there():
-    (trace,) = parallel.parallel(*shown(sla_ms=1000.0), AT_10).data
+    (trace,) = charts.parallel(*shown(sla_ms=1000.0), AT_10).data
     met = trace.dimensions[0]
     assert sorted(met.values) == [0.0, 1.0, 1.0, 1.0]
     assert met.constraintrange[0] > 0
     assert trace.unselected.line.opacity < 0.5
     assert list(trace.line.colorbar.ticktext) == ["excluded", "within the limits", "frontier", "chosen"]
-    (free,) = parallel.parallel(*shown(), AT_10).data
+    (free,) = charts.parallel(*shown(), AT_10).data
     assert free.dimensions[0].label == "RA-nWG@10"
     assert "excluded" not in free.line.colorbar.ticktext
 

@@ -13,7 +13,7 @@ from core.analysis.workspace.scope import Latency
 from core.analysis.workspace.view import View
 from core.decide.rules import Constraints, decide
 from core.store import Store
-from core.views.decision.ship import PARTS, WRITTEN, handed, shipping
+from core.views.decision.sections import PARTS, WRITTEN, handed, shipping
 from tests.views.made import AT_10, BOOK, DEMO, stacks
 
 SPARSE = {"mode": "sparse", "sparse": "bm25", "reranker": "none", "candidates": 20}

@@ -12,7 +12,7 @@ from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.view import View
 from core.diagnostics.noise import EFFECTS
 from core.prices import PriceBook
-from core.views.confidence.noisy import choice_under_noise
+from core.views.confidence.data import choice_under_noise
 from core.views.diagnostics.noise_costs import answer, best_rewrite, cards, chart, names
 from tests.stores import Lab
 from tests.views.made import LAB

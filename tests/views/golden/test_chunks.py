@@ -14,7 +14,7 @@ from core.cli.app import app
 from core.golden.book import Book, Queue
 from core.store import Snapshot, Store
 from core.views.golden import judging
-from core.views.golden.chunks import parts_of, whole_of
+from core.views.golden.adding import parts_of, whole_of
 
 WORDS = (
     "purring cats sleep at night on warm roofs",

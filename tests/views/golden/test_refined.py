@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from core.golden.refine.base import Refinement, RefineSettings
 from core.golden.refine.methods import PreferenceGraph, refinement
-from core.views.golden.refined import MOST, convergence, curves, lock_graph, needed, pairs
+from core.views.golden.reviewing import MOST, convergence, curves, lock_graph, needed, pairs
 
 
 def refined(items: int, noise: float, *, method: str = "locks", turns: int = 60) -> Refinement:

@@ -9,7 +9,7 @@ from core.analysis.workspace.resolve import resolve
 from core.errors import UnknownNameError
 from core.prices import PriceBook
 from core.store import Store
-from core.views.library.fields import fields, mark
+from core.views.library.data import fields, mark
 from tests.analysis.workspace.test_filters import ASKER, CLEAN, TENANT, stored
 
 LEAKY = {**CLEAN, "q3": ["p00", *CLEAN["q3"]]}

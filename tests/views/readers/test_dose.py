@@ -14,7 +14,7 @@ from core.tables import frame
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Table
 from core.views.readers import dose
-from core.views.readers.reading import made_up
+from core.views.readers.scores import made_up
 from tests.views.made import BOOK
 from tests.views.what_if.routed import ROUTED, write
 
@@ -96,4 +96,4 @@ def test_a_loss_is_read_off_stored_answers(store: Store):
     assert whole["low"] == pytest.approx(-4.0)
     assert dose.cards(whole, 9.0, None)[1][1] == "2 passages"
     assert dose.cards(whole, 9.0, None)[2][1] == "unknown"
-    assert "takes 4.0 points of f1" in dose.answer(whole, "f1")
+    assert "takes 4.0 points of f1" in dose.harm_answer(whole, "f1")

@@ -14,12 +14,12 @@ from core.records import Batch
 from core.store import Snapshot, Store
 from core.tables import frame
 from core.views.readers.generators import (
-    answer,
     baselines,
     cells,
     criteria,
     differences,
     generator_table,
+    generators_answer,
     mean_of,
     usual,
 )
@@ -62,7 +62,7 @@ def test_a_row_per_generator(snapshot: Snapshot):
     assert first["difference_low"] <= first["difference"] <= first["difference_high"]
     assert first["n"] == 3
     assert first["total, j1"].startswith("66.7 [")
-    said, gap = answer(found, usual(known), "b")
+    said, gap = generators_answer(found, usual(known), "b")
     assert said.startswith("a is best over 2 criteria: 150.0 points (")
     assert gap.startswith("+83.3 against b (")
 
@@ -82,7 +82,7 @@ def test_gold_passages_compete_with_nothing(tmp_path: Path):
     baseline = found["label"][0]
     table = generator_table(found, differences(read, LABEL, found, baseline))
     assert (baseline, table["mode"].to_list()) == ("a · top k", ["top_k", "top_k", "gold"])
-    said, _ = answer(table, ["total"], baseline)
+    said, _ = generators_answer(table, ["total"], baseline)
     assert said.startswith("a · top k is best")
     assert "n differs, 2 to 3" in said
 

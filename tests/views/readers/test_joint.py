@@ -11,7 +11,14 @@ from core.analysis.workspace.scope import Ids, Quality
 from core.records import Batch
 from core.store import Snapshot
 from core.tables import frame
-from core.views.readers.joint import answer, best_rows, cards, joint_chart, joint_table, retrieval_of
+from core.views.readers.dose import (
+    best_rows,
+    dollars_answer,
+    dollars_cards,
+    joint_chart,
+    joint_table,
+    retrieval_of,
+)
 from tests.analysis.workspace.test_answers import BOOK, asked, snapshot
 from tests.stores import Lab
 from tests.views.made import LAB
@@ -36,10 +43,10 @@ def test_the_k_that_a_target_asks_for(snapshot: Snapshot, target: float, expect:
     rows = best_rows(joint_table(snapshot, LAB, QUALITY, BOOK), target)
     assert rows["name"].to_list() == ["good", "bad"]
     assert rows["k_target"].to_list() == expect
-    said, by = answer(rows)
+    said, by = dollars_answer(rows)
     assert said.startswith("Send 2 passages: ")
     assert by == f"By {rows['reader'][0]} on good."
-    assert len(cards(rows.row(0, named=True), target)) == 4
+    assert len(dollars_cards(rows.row(0, named=True), target)) == 4
     assert joint_chart(rows, {"good": "#0072B2"}, QUALITY).data
 
 

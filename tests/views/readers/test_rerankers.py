@@ -9,7 +9,7 @@ import pytest
 from core.analysis.workspace.scope import Scope
 from core.records import Batch
 from core.tables import frame
-from core.views.readers.rerankers import answer, fitted, method_of, rebel_chart, rebel_table
+from core.views.readers.generators import fitted, method_of, rebel_chart, rebel_table, rerankers_answer
 from tests.stores import Lab
 
 STACKS = {  # run → specification, similarity and precision of every pass
@@ -77,8 +77,8 @@ def test_every_stack_with_both_scores(tmp_path: Path):
     assert by_name["plain"]["queries"] == 2
     slope, base = fitted(found)["relevance alone"]
     assert (slope, base) == pytest.approx((-4.0, 5.0))
-    assert answer(found)[0].startswith("Two turns answers best: ")
-    assert answer(found.head(1))[0].startswith("Two turns answers best, the only one measured: ")
+    assert rerankers_answer(found)[0].startswith("Two turns answers best: ")
+    assert rerankers_answer(found.head(1))[0].startswith("Two turns answers best, the only one measured: ")
     assert {trace.type for trace in rebel_chart(found).data} == {"scatter", "box"}
 
 

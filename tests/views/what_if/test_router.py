@@ -21,7 +21,7 @@ from core.store import Snapshot, Store
 from core.tables import frame
 from core.views.ask import Given
 from core.views.blocks import Answer, Control
-from core.views.what_if import data, features, sent
+from core.views.what_if import data, routing
 from tests.views.made import BOOK
 from tests.views.what_if import routed
 
@@ -121,7 +121,7 @@ def recorded(snapshot: Snapshot, run_id: str, query_id: str) -> dict[str, float]
 def test_a_drop_under_small_talk_is_a_sign_and_leaves(perturbed: Store, tmp_path: Path):
     view = view_of(perturbed)
     names = view.table["name"].to_list()
-    plan, found = learn(view, {"among": names, "signs": [features.DROP]})
+    plan, found = learn(view, {"among": names, "signs": [data.DROP]})
     assert {name.split(":")[1] for name in found.signs.names} == {"noise 4"}
     assert any("asks the first stack again" in note for note in found.signs.notes)
     left = exported(tmp_path, learned.files(router.told(view, plan, found)))
@@ -148,7 +148,7 @@ def test_without_the_encoder_there_is_no_vector(reranked: Store, monkeypatch: py
     view = view_of(reranked)
     monkeypatch.setattr(embed, "make_embedder", missing)
     options = router.asked(view, Given({"among": view.table["name"].to_list()})).options
-    known = features.groups(view, options[0], data.signals(view, options[0]))
+    known = data.feature_groups(view, options[0], data.signals(view, options[0]))
     assert [group.name for group in known] == [
         *("how it is written", "its tags", "scores of the pool"),
         "scores of the reranker",
@@ -195,7 +195,7 @@ def test_passages_sent_to_a_reader_are_routed_by_its_answers(tmp_path: Path):
     with store.write("answers") as writer:
         writer.add(Batch(frames=frames))
     view = view_of(store)
-    (family,) = sent.families(view)
+    (family,) = routing.families(view)
     plan, found = learn(view, {"fam": [family.name], "signs": ["its tags"]})
     assert [option.label for option in plan.options] == ["k = 1", "k = 5"]
     routed_row = found.rows.row(by_predicate=pl.col("kind") == "routed", named=True)

@@ -10,8 +10,8 @@ from core.decide.rules import Constraints
 from core.decide.ties import Paired
 from core.errors import InputError
 from core.store import Store
-from core.views.curves import deeper
-from core.views.curves.deeper import steps
+from core.views.curves import sections
+from core.views.curves.sections import deeper_steps
 from core.views.what_if import scenarios, targets, words
 from core.views.what_if.scenarios import Scenario
 from tests.stores import HOSTILE
@@ -214,23 +214,23 @@ def test_steps_are_named_by_their_family_and_flagged(demo_store: Path):
     snapshot = Store.open(demo_store).read()
     scope, asked = every_k(snapshot), {"quality": AT_10, "latency": Latency()}
     whole = table(snapshot, scope)
-    assert steps(snapshot, whole, scope, **asked).is_empty(), "no stack of the demo has a reranker"
+    assert deeper_steps(snapshot, whole, scope, **asked).is_empty(), "no stack of the demo has a reranker"
     read = whole.with_columns(pl.col("spec").str.replace('"reranker":"none"', '"reranker":"r"'))
-    rows = deeper.step_rows(steps(snapshot, read, scope, **asked), whole)
+    rows = sections.step_rows(deeper_steps(snapshot, read, scope, **asked), whole)
     assert rows.height
     assert not any("K =" in name for name in rows["family"])
     assert (rows["d_quality"] == 0).all()
-    assert deeper.said(rows, AT_10, 5) == ("A larger K changes nothing here (RA-nWG@10, n = 5).", "")
+    assert sections.said(rows, AT_10, 5) == ("A larger K changes nothing here (RA-nWG@10, n = 5).", "")
     down = rows.with_columns(d_quality=pl.lit(-0.1))
     none = f"None of {rows.height} steps to a larger K pays off (RA-nWG@10, n = 5)."
-    assert deeper.said(down, AT_10, 5) == (none, "")
+    assert sections.said(down, AT_10, 5) == (none, "")
     one = down.filter(series=down["series"][0])
     least = one["from_k"].min()
     more = f"Reranking more than {least} candidates does not"
-    assert deeper.said(one, AT_10, 5) == (f"{more} measurably improve RA-nWG@10 (n = 5).", "")
-    held = deeper.within_limits(one.with_columns(pays=True), dict.fromkeys(one["name"], "over the SLA"))
-    assert deeper.said(held, AT_10, 5) == (f"{more} pay off within your limits (RA-nWG@10, n = 5).", "")
-    up, most = deeper.said(rows.with_columns(d_quality=pl.lit(0.1), pays=pl.lit(value=True)), AT_10, 5)
+    assert sections.said(one, AT_10, 5) == (f"{more} measurably improve RA-nWG@10 (n = 5).", "")
+    held = sections.within_limits(one.with_columns(pays=True), dict.fromkeys(one["name"], "over the SLA"))
+    assert sections.said(held, AT_10, 5) == (f"{more} pay off within your limits (RA-nWG@10, n = 5).", "")
+    up, most = sections.said(rows.with_columns(d_quality=pl.lit(0.1), pays=pl.lit(value=True)), AT_10, 5)
     assert up.startswith(f"A larger K pays off in {rows.height} of {rows.height} step")
     assert ": +0.100 (95 % CI" in most
 
@@ -239,7 +239,7 @@ def test_no_step_pays_that_breaks_a_limit():
     rows = pl.DataFrame(
         {"name": ["a", "b", "c"], "pays": [True, True, False], "reason": [None, None, "no gain"]}
     )
-    held = deeper.within_limits(rows, {"b": "9 ms over the SLA", "c": "8 ms over the SLA"})
+    held = sections.within_limits(rows, {"b": "9 ms over the SLA", "c": "8 ms over the SLA"})
     assert held.select("pays", "reason").rows() == [
         (True, None),
         (False, "9 ms over the SLA"),

@@ -22,9 +22,8 @@ from core.decide.rules import Constraints
 from core.store import Snapshot, Store
 from core.views.ask import Given
 from core.views.what_if import words
-from core.views.what_if.bounds import Bounds
-from core.views.what_if.options import ask_options
-from core.views.what_if.routing import Routable, RoutingWay, gather
+from core.views.what_if.data import ask_options
+from core.views.what_if.routing import Bounds, Routable, RoutingWay, gather
 from core.views.what_if.simulator import NAMES, chart, drawable, nothing, simulate
 from tests.views.made import AT_10, BOOK, DEMO, PAPER, every_k, table
 from tests.views.what_if import routed
