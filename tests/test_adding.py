@@ -46,7 +46,7 @@ def test_a_measure_is_its_declaration_its_example_and_its_cases(name):
     example = {"core/views/measures/worked.py"}
     foretelling = {"core/views/measures/outcome.py"}
     planning = {"core/analysis/spread.py"}
-    gaining = {"core/views/readers/crossed.py"}  # What a reader gains is held against recall.
+    gaining = {"core/views/readers/gains.py"}  # What a reader gains is held against recall.
     declared = naming(rf'(MeasureInfo\(\s*|\bname=)"{re.escape(name)}"', "core/metrics")
     assert len(declared) == 1
     assert declared <= family - {"core/metrics/measure.py"}

@@ -1,6 +1,6 @@
 """Quality, latency and cost of every query at every depth available to routing.
 
-Depths of a ranking, or numbers of passages sent to a reader (answers judged by their score), with the limits on
+Depths of a ranking, or numbers of passages sent to a reader (answers judged by their score), with limits on
 a way of answering: all queries at one depth, or each at the depth chosen by a rule.
 """
 
