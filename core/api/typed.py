@@ -17,11 +17,11 @@ from core.errors import ClqError, InputError, UnknownNameError, cut, nearest
 P = ParamSpec("P")
 T = TypeVar("T")
 _PLACES: Mapping[str, tuple[str, ...]] = {
-    "core.importers": ("Row",),
+    "core.importers": ("RowMeaning",),
     "core.importers.read.number_format": ("Reading",),
     "core.importers.read.ordering": ("OwnIds", "TieOrder"),
-    "core.pipeline.own.config": ("Match",),
-    "core.work.imports.background": ("Choice",),
+    "core.pipeline.own.config": ("MatchBy",),
+    "core.work.imports.background": ("IfStored",),
     "core.work.imports.matching": ("Unmatched",),
     "core.analysis.workspace.query_sets": ("LeastJudged",),
     "core.analysis.workspace.scope": ("LatencyScope", "Per", "Percentile"),

@@ -12,7 +12,7 @@ from tools.reference.markdown import cell, code
 _DOCUMENTED = ("Args:", "Returns:", "Raises:")
 _INNER = ("store", "view", "verdict", "held")
 """Fields that hold what the product works with, whose modules may change."""
-_OPTIONS = {"Unpack[Asked]": "options of a decision"}
+_OPTIONS = {"Unpack[AskedOptions]": "options of a decision"}
 
 
 def library() -> str:

@@ -76,7 +76,7 @@ SECTIONS = (Section("", draw, "What does the store hold, and what happened to it
 
 def held(place: Place, ask: Ask) -> Blocks:
     """Yield the things of a kind; runs filtered by collection, or by words in their name."""
-    title = ask.one("LedgerKind", TITLES, "kind", quiet=True)
+    title = ask.one("Kind", TITLES, "kind", quiet=True)
     rows = rows_of(place.snapshot, TITLES[title])
     if title == "Runs" and not rows.is_empty():
         names = [data.ALL, *rows["collection_id"].unique().sort()]
