@@ -100,7 +100,6 @@ def share(value: str = "value") -> pl.Expr:
 
 
 def _of_scorer(scores: pl.DataFrame, scorer: str | None, judge: str | None) -> pl.DataFrame:
-    """Return the scores of the scorer and the judge that count for each run."""
     if scorer is None:
         telling = pl.col("scorer").replace_strict(list(_TELLING), range(1, 1 + len(_TELLING)), default=None)
         rank = pl.when(pl.col("source") == GRADE).then(0).otherwise(telling)

@@ -142,7 +142,6 @@ def _as_reported(reports: QueryScores, run_ids: Sequence[str]) -> pl.DataFrame:
 def _scores(
     snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Sequence[str], *, as_zero: bool
 ) -> pl.DataFrame:
-    """Score the judged queries of one run, or of two."""
     if scope.golden_set_id is None:
         return pl.DataFrame(schema=_SCORES)
     measure, ceiling = quality.measure, quality.ceiling

@@ -36,7 +36,6 @@ class Shown(ABC):
 
     @property
     def _made(self) -> str:
-        """Its origin."""
         return ""
 
     def _repr_html_(self) -> str:

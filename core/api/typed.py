@@ -119,7 +119,6 @@ def _check(name: str, value: object, hint: Any) -> None:  # noqa: ANN401 - any t
 
 
 def _kind(details: Mapping[str, Any]) -> str:
-    """Return what a value should have been."""
     wanted = details.get("ctx", {}).get("class", "")
     return _CLASSES.get(wanted) or _KINDS.get(details["type"], details["msg"])
 

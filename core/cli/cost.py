@@ -94,7 +94,6 @@ def _recorded(context: Context, name: str, book: PriceBook) -> tuple[CostStart, 
 
 
 def _emit(priced: Priced, form: Format) -> None:
-    """Print the bill for a program."""
     from core.views.cost import words  # noqa: PLC0415
 
     cost = priced.cost

@@ -199,7 +199,6 @@ def in_questions(
 def _asked_plan(
     asked: Sequence[NamedQuestion], wanted: Mapping[tuple[str, int], Mapping[str, JsonMap]], book: PriceBook
 ) -> NamesPlan:
-    """Plan the embedding of the questions in all forms, and of the passages."""
     from core.diagnostics.names.margins import texts_of  # noqa: PLC0415
     from core.pipeline.sweep.known import KnownNames  # noqa: PLC0415
     from core.pipeline.sweep.plan import Line, embedded_lines  # noqa: PLC0415

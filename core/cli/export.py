@@ -124,7 +124,6 @@ def run(
 def _scopes(
     snapshot: Snapshot, ids: list[str] | None, collection: str | None, golden_set: str | None
 ) -> list[Scope]:
-    """Return a workspace for each collection that has the requested runs."""
     require_collection(snapshot, collection)
     runs = snapshot.runs(collection)
     if ids is not None:

@@ -372,7 +372,6 @@ def caveats(found: Unseen) -> dict[str, str]:
 
 
 def _of_sign(found: Unseen, sign: int) -> list[str]:
-    """Name the pairs of lists with a dependence of this sign."""
     rows = found.pairs.filter(dependence=SIGNS[sign])
     return [f"{first} and {second}" for first, second in rows.select("first_list", "second_list").iter_rows()]
 

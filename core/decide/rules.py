@@ -231,7 +231,6 @@ def _digits(by: pl.Expr, axis: Axis) -> pl.Expr:
 
 
 def _fixed(by: pl.Expr, decimals: int) -> pl.Expr:
-    """Format a number with a fixed number of decimals."""
     if decimals == 0:
         return by.round().cast(pl.Int64).cast(pl.String)
     scale = 10**decimals
@@ -317,7 +316,6 @@ def _examples(table: pl.DataFrame, axis: Axis) -> pl.Series:
 
 
 def _checked(table: pl.DataFrame, rule: Rule) -> None:
-    """Refuse an unknown rule or an invalid table."""
     if rule not in RULES:
         raise UnknownNameError("rule", rule, RULES)
     for name in REQUIRED:

@@ -374,7 +374,6 @@ def _best(merit: Floats, rows: Rows) -> Mask:
 
 
 def _by_name(names: Sequence[str], rows: Rows) -> Mask:
-    """Keep the row with the first name."""
     return np.asarray(np.arange(len(rows)) == min(range(len(rows)), key=lambda at: names[int(rows[at])]))
 
 

@@ -202,7 +202,6 @@ class _Server:
 
 
 def _authorised(environ: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the secrets, and the headers."""
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     token = environ.get("MLFLOW_TRACKING_TOKEN", "")
     user, password = (environ.get(f"MLFLOW_TRACKING_{name}", "") for name in ("USERNAME", "PASSWORD"))

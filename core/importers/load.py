@@ -133,7 +133,6 @@ def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple
 
 
 def _unread(files: Mapping[str, str]) -> Import:
-    """Return an import of files that are not read, each with the reason."""
     file_reports = tuple(FileReport(name, "file", (), {name: why}) for name, why in files.items())
     return Import(reports=file_reports, left_out=_left_out(file_reports))
 

@@ -37,7 +37,6 @@ def without_measures(imported: Import, names: Iterable[str]) -> Import:
 
 
 def _moved(report: FileReport, name: str) -> FileReport:
-    """Return a report in which the part of that name is not taken."""
     wanted = {part for part in report.taken if part.rsplit(".", 1)[-1] == name}
     taken = tuple(part for part in report.taken if part not in wanted)
     return replace(

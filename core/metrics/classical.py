@@ -212,7 +212,6 @@ INF_AP = _measure(
 
 
 def _gains(judged: Judged, values: Values) -> Floats:
-    """Return the gain of grades 1..5."""
     linear = np.array(judged.gains, dtype=np.float64)
     return np.exp2(linear) - 1.0 if values["gain"] == "exp" else linear
 

@@ -106,7 +106,6 @@ HOLES = 0.05
 
 
 def _relevant(value: MeasureValue, grade: int | None = None, **declared: str) -> MeasureInfo:
-    """Return a measure of passages with a grade or more."""
     score, ceiling = counting(value, grade=grade)
     params = () if grade else (rel_param(),)
     return MeasureInfo(section=SECTION, score=score, ceiling=ceiling, params=params, **declared)  # type: ignore[arg-type]

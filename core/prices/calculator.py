@@ -236,7 +236,6 @@ class CostBreakdown:
 
 
 def _sum(amounts: Iterable[float | None]) -> float | None:
-    """Return the sum of amounts, or None if one is unknown."""
     every = list(amounts)
     known = [amount for amount in every if amount is not None]
     return math.fsum(known) if len(known) == len(every) else None
@@ -285,7 +284,6 @@ def _corpus_lines(inputs: CostInputs, book: PriceBook) -> list[CostLine]:
 
 
 def _monthly(stage: str, item: str, gib: float, queries: float, book: PriceBook) -> CostLine:
-    """Price a monthly cost, shared by the queries of a month."""
     gib_per_query = gib / queries if queries else None
     line = _line(stage, item, "gib_month", gib if gib_per_query is None else gib_per_query, book)
     if gib_per_query is None:

@@ -96,7 +96,6 @@ def _table(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _prices(key: str, entry: Mapping[str, Any], looked_up: date, file: str) -> list[Price] | str:
-    """Return the prices of one entry, or the reason for having none."""
     mode, provider = str(entry.get("mode")), entry.get("litellm_provider")
     item = _item(key, provider)
     if not isinstance(provider, str) or not _is_name(provider) or not _is_name(item):

@@ -199,7 +199,6 @@ def _design(columns: int, pairs: Sequence[Pair]) -> Floats:
 
 
 def _pairs(columns: int) -> list[tuple[Pair, ...]]:
-    """Return every set of pairs of lists."""
     every = list(combinations(range(columns.bit_length() - 1), 2))
     return [some for size in range(len(every) + 1) for some in combinations(every, size)]
 

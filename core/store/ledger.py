@@ -172,7 +172,6 @@ class Ledger:
         return [row[0] for row in self._cursor.execute(own, [collection_id, marked]).fetchall()]
 
     def _marked_beside(self, run_id: str) -> list[str]:
-        """Return the marked runs of the collection that a run belongs to."""
         whose = "SELECT collection_id FROM runs WHERE run_id = ?"
         (collection_id,) = self._cursor.execute(whose, [run_id]).fetchall()[0]
         return self._marked(collection_id)
@@ -286,7 +285,6 @@ class Ledger:
         return self._state.filter(kind=kind)
 
     def _wholes(self, kind: str) -> dict[str, str | None]:
-        """Return the whole that each record of a kind is part of."""
         pairs = self._cursor.execute(f"SELECT {kind}_id, part_of FROM {kind}s")  # noqa: S608 - own names
         return dict(pairs.fetchall())
 

@@ -163,5 +163,4 @@ def _literal(value: object) -> str:
 
 
 def _text(value: str) -> str:
-    """Quote a text as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"

@@ -167,7 +167,6 @@ def moves(view: View, replayed: Sequence[Replay] = ()) -> pl.DataFrame:
 
 
 def _row(asked: AskedMove, gain: Gain | None) -> dict[str, Any]:
-    """Return a row of `moves`."""
     row = {
         "run_id": asked.to["run_id"],
         "name": asked.to["name"],

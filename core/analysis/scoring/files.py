@@ -194,7 +194,6 @@ def _golden_set(imported: Import, asked: str | None) -> str:
 
 
 def _graded(rows: pl.DataFrame, imported: Import, judged: pl.DataFrame, stage: str) -> Graded:
-    """Return rankings of one stage as arrays."""
     rows = rows.filter(stage=stage)
     runs = tuple(run.run_id for run in imported.runs)
     queries = tuple(judged["query_id"].unique().sort())

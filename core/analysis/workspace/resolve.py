@@ -156,7 +156,6 @@ def known_collection(snapshot: Snapshot, name: str) -> None:
 
 
 def _measured(question: Question, snapshot: Snapshot, scope: Scope | None) -> tuple[Scope, Quality]:
-    """Return the compared runs, and the measure."""
     if scope is None:
         asked = (question.collection, question.golden_set, question.origin or (), question.runs or ())
         scope = scope_of(snapshot, *asked)

@@ -87,7 +87,6 @@ class Evidence:
         return {measure: scored[measure] for measure in wanted}
 
     def _by_query(self, measures: Iterable[Measure], depth: int | None) -> dict[Measure, Floats]:
-        """Return the values of per-query measures."""
         wanted = tuple(measures)
         extra = self.extra
         if any(measure.info.needs_pool for measure in wanted):
@@ -472,7 +471,6 @@ def _perturbed(
 
 
 def _of_siblings(snapshot: Snapshot, golden_set_id: str, final: Graded, wanted: Mapping[str, str]) -> Grades:
-    """Return the grades of each run's sibling."""
     there = sorted(set(wanted.values()))
     if not there:
         return np.full((*final.grades.shape[:2], 1), ABSENT, dtype=np.int8)

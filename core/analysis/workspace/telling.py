@@ -126,7 +126,6 @@ def _judged(snapshot: Snapshot, collection_id: str) -> list[str]:
 
 
 def _of_runs(snapshot: Snapshot, collection_id: str, table: str, column: str) -> Sequence[str | None]:
-    """Return a column's values from a table for the runs of a collection."""
     having = _having(snapshot, collection_id, table)
     return snapshot.existing(table, having, column) if having else ()
 

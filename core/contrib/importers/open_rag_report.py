@@ -195,7 +195,6 @@ def _texts(run: PathRow) -> Iterator[tuple[str, str]]:
 
 
 def _answer(run: PathRow) -> str | None:
-    """Return the joined parts of an answer."""
     said = run["answer"]
     if isinstance(said, list):
         return " ".join(part for entry in said if (part := text(entry, "text", run.where))).strip() or None

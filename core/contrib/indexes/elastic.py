@@ -69,7 +69,6 @@ def _engine(name: str, title: str, package: str) -> IndexEngine:
 
 
 def _conditions(parts: Sequence[OnlyTest | NotAll]) -> list[Json]:
-    """Return conditions as queries, all of which have to match."""
     return [
         {"bool": {"must_not": [{"bool": {"filter": _conditions(part.parts)}}]}}
         if isinstance(part, NotAll)
@@ -183,11 +182,9 @@ class Elasticsearch(DatabaseIndex):
         return {**asked, "filter": only} if only else asked
 
     def _near(self, query: Vectors, k: int, only: list[Json]) -> Json:
-        """Return the request for neighbours from the graph."""
         return {"knn": self._knn(query, k, only)}
 
     def _merged(self, query: Vectors, k: int, text: str, only: list[Json]) -> Json:
-        """Return the request for both legs, merged."""
         legs = [{"standard": {"query": self._words(text, only)}}, {"knn": self._knn(query, k, only)}]
         return {"retriever": {"rrf": {"retrievers": legs, "rank_window_size": k, "rank_constant": _CONSTANT}}}
 

@@ -304,7 +304,6 @@ def _numbers(file: Any, member: Member) -> np.ndarray:  # noqa: ANN401
 
 
 def _attributes(file: Any) -> dict[str, object]:  # noqa: ANN401
-    """Return attributes that are one text, number or flag."""
     attributes: dict[str, object] = {}
     for name in list(file.attrs)[:_MOST_ATTRIBUTES]:
         value = file.attrs[name]

@@ -137,7 +137,6 @@ def _manifest(archive: Archive) -> Member:
 
 
 def _said(manifest: Member) -> Mapping[str, Any]:
-    """Return the content of the manifest, if it is one of this format."""
     with manifest.stream() as stream:
         text = stream.read(_MANIFEST_BYTES)
     try:

@@ -49,14 +49,12 @@ _ANNOTATED = ("metric_input", "metric_output")
 
 
 def _ids(holder: object, key: str, where: str) -> list[str] | None:
-    """Return a list of ids, which may be integers."""
     listed = items(holder, key, where)
     named = listed and [str(item) if type(item) is int else item for item in listed]
     return texts({key: named}, key, where)
 
 
 def _right(holder: object, key: str, where: str) -> list[str] | None:
-    """Return one right answer, or several."""
     value = holder.get(key) if isinstance(holder, dict) else None
     return [value] if isinstance(value, str) else texts(holder, key, where)
 

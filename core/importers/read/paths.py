@@ -105,6 +105,5 @@ def keys_of(table: Fields, within: str = "") -> Iterator[str]:
 
 @cache
 def _steps(path: str) -> tuple[list[str], ...]:
-    """Return the possible keys of each step of a path."""
     steps = path.removesuffix("!").split(".")
     return tuple([form for key in step.split("/") for form in spellings(key)] for step in steps)

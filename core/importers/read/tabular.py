@@ -373,7 +373,6 @@ def _within(value: object, as_read: str | None) -> str | None:
 def _objects(
     member: Member, block: LineBlock, schema: Mapping[str, Any] | None
 ) -> tuple[pl.DataFrame, pl.Series]:
-    """Return the objects of a block of JSON lines with their line numbers."""
     lines = json_lines(block.data, block.first_line)
     where = place(member.name, block.first_line)
     try:
@@ -481,7 +480,6 @@ def _parquet(member: Member, rows: int | None) -> Table:
 
 
 def _names(member: Member) -> list[str]:
-    """Return the column names of a Parquet file."""
     footer = _footer(member)
     if isinstance(footer, InputError):
         raise footer

@@ -125,7 +125,6 @@ def _holds_documents(member: Member, given: Mapping[str, str]) -> bool:
 
 
 def _tables(members: Sequence[Member], given: Mapping[str, str]) -> Documents:
-    """Read tables of documents that belong together."""
     read = [_table(member, given) for member in members]
     frame, metadata = pl.concat([rows for rows, _ in read]), pl.concat([known for _, known in read])
     again = frame.filter(~pl.col("source").is_first_distinct())
@@ -137,7 +136,6 @@ def _tables(members: Sequence[Member], given: Mapping[str, str]) -> Documents:
 
 
 def _table(member: Member, given: Mapping[str, str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the documents of a table, and what its other columns say of them."""
     kind, name = kind_of(member), member.name
     if kind is None:
         do = "Documents need a column of ids and one of texts."

@@ -208,7 +208,6 @@ class Builder:
         return self._saved(step, make, partial(load_index, ids=ids), within)
 
     def _parts(self, step: Step, folder: Path, within: Progress) -> Partitioned[Dense]:
-        """Build an index for each value of a field."""
         name, metric, params = (step.params[key] for key in ("name", "metric", "params"))
         vectors, corpus = self.vectors(step.needs[0], within), self.corpus(step)
         fields = corpus.fields if FIELDS in step.params else None

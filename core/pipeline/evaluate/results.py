@@ -311,7 +311,6 @@ def timings(run_id: str, route: Route, results: StepOutputs, query_ids: pl.Serie
 
 
 def _stages(stage: str, block: StepTimes, parts: Mapping[str, StepTimes]) -> Iterator[tuple[str, Floats]]:
-    """Yield the time of a step, or of its stages and the rest."""
     rest = block.ms
     for name, part in parts.items():
         if name != stage:

@@ -316,7 +316,6 @@ def _route(stack: Stack, names: Identities, depth_of: Mapping[tuple[Step, str], 
 
 
 def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
-    """Return the step that fills the pool, and all steps up to it."""
     if own_of(spec):
         step = own_step(spec, names)
         return step, [step]
@@ -332,7 +331,6 @@ def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
 
 
 def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
-    """Return the step whose ranking the pool is taken from, and all steps up to it."""
     rewrite = spec.get("rewrite", NONE)
     if rewrite == NONE:
         return _searched(spec, names, ())
@@ -350,7 +348,6 @@ def _ranked(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
 
 
 def _searched(spec: JsonMap, names: Identities, asked: tuple[Step, ...]) -> tuple[Step, list[Step]]:
-    """Return the step that ranks for one text, and all steps from that text on."""
     sparse, dense = [], []
     way = _filtering(spec)
     typed = {} if asked else _typed(spec, names)

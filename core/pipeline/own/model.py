@@ -226,7 +226,6 @@ class OwnRetriever(Model):
         self._in_rows &= not any(answer.get("usage") for answer in answers)
 
     def _coming_row(self, question: OwnQuestion) -> list[OwnQuestion]:
-        """Return a query and those that are asked with it in a row."""
         while self._coming and self._coming.popleft() != question:
             pass
         row = [question, *islice(self._coming, self._row() - 1)]

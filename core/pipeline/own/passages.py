@@ -204,7 +204,6 @@ class PassageShelf:
 
     @cached_property
     def _sources(self) -> list[tuple[str, list[int]]]:
-        """Return the sources, each with its passages."""
         found: dict[str, list[int]] = {}
         for at, source in enumerate(self._rows["source"] if self._rows is not None else ()):
             if source:

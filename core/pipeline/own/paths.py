@@ -35,7 +35,6 @@ def _path(name: str) -> PurePosixPath:
 
 
 def _ends_alike(one: PurePosixPath, other: PurePosixPath) -> bool:
-    """Return whether the folders of the shorter path end the longer one."""
     folders = [[part for part in path.parent.parts if part not in ("/", ".")] for path in (one, other)]
     shorter, longer = sorted(folders, key=len)
     return not shorter or longer[-len(shorter) :] == shorter

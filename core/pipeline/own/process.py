@@ -229,7 +229,6 @@ class OwnWorker:
 
 
 def _modules(folder: Path) -> str:
-    """List the modules of a folder, if there are few."""
     files = {path.stem for path in folder.glob("*.py")} | {
         path.parent.name for path in folder.glob("*/__init__.py")
     }

@@ -97,7 +97,6 @@ class PlacedTexts:
 
     @cached_property
     def _beginnings(self) -> dict[str, list[int]]:
-        """Return the texts by their first words."""
         found: dict[str, list[int]] = {}
         for at, text in enumerate(self._texts):
             words = in_line(text[: 40 * _SHORTEST]).split()[:_SHORTEST]

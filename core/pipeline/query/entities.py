@@ -225,7 +225,6 @@ def _further(text: str, words: Sequence[re.Match[str]], end: int) -> int:
 
 
 def _gap(text: str, words: Sequence[re.Match[str]], place: int) -> str:
-    """Return the text between a word and the next."""
     return text[words[place].end() : words[place + 1].start()] if place + 1 < len(words) else ""
 
 

@@ -180,7 +180,6 @@ class Course:
         )
 
     def _answer(self, step: Step, every: Graph, asker: Asker, queries: Sequence[int]) -> None:
-        """Ask a step the queries that it has not been asked yet."""
         kept = self._kept.setdefault((step, every.depths.get(step, 0)), {})
         missing = [query for query in queries if query not in kept]
         if not missing:

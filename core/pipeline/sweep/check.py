@@ -268,7 +268,6 @@ def _own(own: OwnStack) -> Iterator[Problem]:
 
 
 def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]:
-    """Yield problems of files, price book and providers."""
     golden = spec.golden_set
     paths = {
         "collection.path": spec.collection.path,

@@ -143,7 +143,6 @@ NameForm = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=int |
 
 
 def _as_way(value: object) -> object:
-    """Refuse a way of filtering that there is none of."""
     if isinstance(value, str):
         try:
             filter_way(value)

@@ -137,5 +137,4 @@ class Pools:
 
 
 def _text(spec: JsonMap) -> str:
-    """Return the key of the texts that a stack searches for."""
     return f"{spec.get('rewrite')} {spec.get('perturb')}"

@@ -123,7 +123,6 @@ def read_job(
 
 
 def _same_filters(stored: pl.DataFrame | None, given: pl.DataFrame) -> None:
-    """Refuse filters of questions that have others in the store."""
     if stored is None or stored.is_empty():
         return
     both = given.join(stored, on="query_id", suffix="_stored").filter(
@@ -414,7 +413,6 @@ def _losses(part: Derived) -> Problem | None:
 
 
 def _tied(golden: Batch, record: GoldenSet, judgements: pl.DataFrame, chunked: Chunked) -> Batch:
-    """Return grades of chunks, tied to the one chunking that is searched."""
     own = part_id(record.golden_set_id, chunked.name or "")
     part = replace(
         record,

@@ -134,7 +134,6 @@ def access(filtered: Filtered) -> Access:
 
 
 def _known(filtered: Filtered) -> dict[str, pl.Series]:
-    """Return the passages of which anything is known, with their metadata."""
     searched, *documents = (held.rows("passage_id, metadata") for held in filtered.metadata)
     whole = pl.concat([*documents, searched]).unique("passage_id", keep="first")
     cut = filtered.passages.rows("passage_id, source").drop_nulls("source")

@@ -103,7 +103,6 @@ def _held(hashes: _Hashes, known: _Hashes) -> npt.NDArray[np.bool_]:
 
 
 def _merged(one: _Hashes, other: _Hashes) -> _Hashes:
-    """Return two sorted arrays as one."""
     return np.sort(np.concatenate([one, other]), kind="stable")
 
 

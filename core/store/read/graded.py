@@ -200,7 +200,6 @@ def _slots(
 def _picked(
     slots: npt.NDArray[np.int32], golden: JudgementLists, positions: Sequence[int]
 ) -> npt.NDArray[np.int8]:
-    """Pick grades from the table of each query."""
     table = np.zeros(len(golden.ids) + 2, dtype=np.int8)
     table[-1] = EMPTY
     grades = np.empty(slots.shape, dtype=np.int8)

@@ -308,7 +308,6 @@ def _setting_by_setting(view: View, ask: Ask, grid: WeightGrid, chosen: Sequence
 
 
 def _one_stack(view: View, ask: Ask, grid: WeightGrid) -> Blocks:
-    """Yield one stack in every setting of the weights."""
     ranked = view.table.filter("has_rankings")
     run_id = ask.stack(ranked, view.decision, "One stack, setting by setting", usual=BEST_STACK)
     yield Chart(charts.one_stack(grid, run_id or grid.leader), "one_stack", "Score and rank of one stack")

@@ -329,7 +329,6 @@ def details(compared: Cuts, quality: Quality) -> str:
 
 
 def _best(rows: pl.DataFrame, fixed: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return the best dynamic method, the best fixed one and the usual one."""
     ranked = rows.sort("f1", descending=True, maintain_order=True)
     best = ranked.filter("dynamic", pl.col("way") != TUNED).row(0, named=True)
     usual = rows.filter(pl.col("way").is_in([f"K = {fixed}", WHOLE])).row(0, named=True)

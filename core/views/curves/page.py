@@ -102,7 +102,6 @@ def as_deep(snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str | None) -
 
 
 def _wanted(beside: Sequence[str], measure: Measure | None) -> list[Measure]:
-    """Return the companion measures, the measure, and its ceiling."""
     wanted = [Measure(name) for name in beside]
     if measure is not None:
         wanted += [measure] if measure not in wanted else []

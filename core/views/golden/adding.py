@@ -208,7 +208,6 @@ def _put_together(
 
 
 def _documents(snapshot: Snapshot, collection_id: str, all_grades: Sequence[AddedGrades]) -> Chunked:
-    """Return the graded documents that are passages of the collection."""
     named = [grades.judgements["passage_id"] for grades in all_grades]
     named += [grades.spans["source"] for grades in all_grades]
     ids = sorted(set().union(*(some.to_list() for some in named)))

@@ -78,7 +78,6 @@ def decide(folder: Path, name: str, query_id: str, act: str, *, text: str = "", 
 
 
 def _after(made: QuestionSet, query_id: str, review: JsonMap, text: str) -> QuestionSet:
-    """Return the set after one question was reviewed."""
     if review["act"] == "edit" and not text:
         raise InputError("The question has no words.", do="Write some, or reject it.")
     entries = list(made.entries)

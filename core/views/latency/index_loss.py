@@ -167,7 +167,6 @@ def _beyond_own(view: View, run_ids: Sequence[str]) -> Iterator[_At]:
 
 
 def _groups(clusters: Labels | None, values: Floats) -> int | None:
-    """Return the number of groups of the queries with a value."""
     return None if clusters is None else len(np.unique(clusters[~np.isnan(values)]))
 
 

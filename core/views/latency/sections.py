@@ -68,7 +68,6 @@ BY_K = cols.Rows(
 
 
 def _any_index(snapshot: Snapshot, collection_id: str) -> bool:
-    """Return whether any index of the store was measured separately."""
     del collection_id
     return known_indexes(snapshot).height > 0
 

@@ -224,7 +224,6 @@ def what_retrieval_adds(view: View, ask: Ask) -> Blocks:
 
 
 def _drawn(reading: Curves, table: pl.DataFrame) -> Any:  # noqa: ANN401 - a figure of Plotly
-    """Draw the gain by k, in the form of the scores by k."""
     known = pl.col("gain").is_not_null()
     rows = reading.rows.filter(known).with_columns(value="gain", low="gain_low", high="gain_high")
     level = table.filter(known).with_columns(closed_book=pl.lit(0.0))

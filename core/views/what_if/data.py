@@ -140,7 +140,6 @@ def _tagged(signals: Sequence[Signal], tags: Mapping[str, frozenset[str]]) -> Gr
 
 
 def _scored(signals: Sequence[Signal]) -> list[Group]:
-    """Group the signals by the list of scores that they are derived from."""
     found = []
     for prefix, name in FOUND.items():
         mine = [signal for signal in signals if signal.values and _prefix(signal.key) == prefix]

@@ -252,7 +252,6 @@ def in_words(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _best_steps(rows: pl.DataFrame) -> str:
-    """State the gain of the best of each step."""
     said = [f"{STEP_WORDS[row['step']]} {signed(row['difference'])}" for row in _best(rows)]
     if said:
         return f"At best {', '.join(said)}."

@@ -246,7 +246,7 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
     return _lacking(promising)
 
 
-def _lacking(promising: Sequence[Mapping[str, object]]) -> pl.DataFrame:
+def _lacking(promising: Sequence[Row]) -> pl.DataFrame:
     return _LACKING.frame(promising, "run_id gain:float unknown:texts").drop("gain_of")
 
 

@@ -188,7 +188,6 @@ def _documents(
 
 
 def _said(graded: list[Derived]) -> str:
-    """State what was graded."""
     rows = sum(derived.judgements.height for derived in graded)
     chunkings = [derived for derived in graded if derived.golden_set.part_of]
     words = f" {count(rows, 'passage')} graded from spans"

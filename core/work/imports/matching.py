@@ -218,7 +218,6 @@ def _latest(snapshot: Snapshot) -> list[str]:
 
 
 def _names(imported: Import) -> set[str]:
-    """Return the collections that the runs and golden sets of an import name."""
     return {run.collection_id for run in imported.runs} | {
         golden_set.collection_id for golden_set in imported.golden_sets
     }
@@ -425,6 +424,5 @@ def _inside_number(name: str, head: int, tail: int) -> bool:
 
 
 def _common(ids: Sequence[str]) -> str:
-    """Return the common beginning of all texts."""
     pairs = zip(min(ids)[:_LONGEST], max(ids), strict=False)
     return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

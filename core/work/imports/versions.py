@@ -155,7 +155,6 @@ class _Shelf:
 
     @cached_property
     def _collections(self) -> Mapping[str, str]:
-        """Golden set → its collection."""
         rows = self._whole.golden_sets(parts=True)
         return dict(rows.select("golden_set_id", "collection_id").iter_rows())
 
@@ -252,7 +251,6 @@ def _runs(
 
 
 def _by_label(runs: pl.DataFrame) -> Mapping[tuple[str, str], Sequence[tuple[str, str]]]:
-    """Return ids and labels of runs, by their collection and the label that they have or are a version of."""
     by_label: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for run_id, collection, label in runs.select("run_id", "collection_id", "label").iter_rows():
         by_label[collection, label].append((run_id, label))
@@ -273,7 +271,6 @@ def is_later_version(label: str, than: str) -> bool:
 
 
 def _as_stored(run: Run, row: Mapping[str, Any] | None) -> Run:
-    """Return the run under its label in the store, if it has one."""
     if row is None:
         return run
     return replace(run, label=row["label"], stack=Stack(json.loads(row["spec"])))

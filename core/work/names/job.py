@@ -291,7 +291,6 @@ def _of_run(
     dims: Sequence[int],
     check: Callable[[], None],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the figures of a run by dimension."""
     folded = ascii_of(texts)
     every = [texts_of_bundle for part in (*texts.values(), *folded.values()) for texts_of_bundle in part]
 

@@ -53,7 +53,6 @@ def known_items(material: DraftMaterial, seed: str) -> Iterator[Draft]:
 
 
 def _spelled(material: DraftMaterial, text: str) -> dict[str, str]:
-    """Return the most common spelling of each term of a text."""
     analyzer = material.analyzer
     counted = Counter(word for word in analyzer.words(text) if not analyzer.is_stop_word(word))
     words = sorted(counted, key=lambda word: (counted[word], word))

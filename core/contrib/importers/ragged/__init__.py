@@ -127,7 +127,6 @@ class Ragged(Format):
 
 
 def _together(files: Sequence[_File]) -> list[_Dataset]:
-    """Join files that share a question."""
     datasets: list[_Dataset] = []
     for file in files:
         ids = set(file.asked["id"])

@@ -163,7 +163,6 @@ def _measured(given: Json, where: str) -> dict[str, float | None]:
 
 
 def _answers(reader: RaggedReader, run: Run, name: str, options: Options) -> Import:
-    """Return the answers of a reader, under a name, with all of their measures as scores."""
     parts = []
     for k, said in reader.files.items():
         key = {"run_id": run.run_id, "reader": name, "mode": reader.mode}
@@ -248,7 +247,6 @@ def _parts(path: str) -> set[str]:
 
 
 def _folders(reader: RaggedReader) -> list[str]:
-    """Return the folders of a reader below the one in which the tool keeps all readers."""
     folders = reader.name.split("/")
     root = next((at for at, folder in enumerate(folders, 1) if folder in _ROOTS), 0)
     return folders[root:] or folders

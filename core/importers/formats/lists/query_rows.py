@@ -203,7 +203,6 @@ def _is_list(cell: object) -> bool:
 
 
 def _ids(cell: object, where: str) -> list[str] | None:
-    """Return the ids of a cell, or None if it is empty."""
     if isinstance(cell, list):
         wrong = next((item for item in cell if type(item) not in (str, int)), None)
         if wrong is not None or None in cell:

@@ -299,7 +299,6 @@ def _prefixed(row: Mapping[str, object], prefix: str) -> dict[str, object]:
 
 
 def _value(cell: object) -> str | int | float | bool | None:
-    """Return the value that a cell was printed from."""
     text = "" if cell is None else str(cell).strip()
     if text.lower() in ("true", "false"):
         return text.lower() == "true"

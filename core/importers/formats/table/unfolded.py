@@ -30,7 +30,6 @@ def _unfolds(dtype: pl.DataType) -> bool:
 
 
 def _once(rows: pl.DataFrame, nested: Sequence[str]) -> pl.DataFrame:
-    """Unfold some columns by one level."""
     inner = {column: rows[column].struct.unnest() for column in nested}
     times = Counter([*rows.columns, *(field for fields in inner.values() for field in fields.columns)])
     taken, columns = set(rows.columns), []

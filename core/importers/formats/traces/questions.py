@@ -100,7 +100,6 @@ def _question(steps: Sequence[TraceSpan], left: Counter[str]) -> _Question | Non
 
 
 def _outermost_retrievers(steps: Sequence[TraceSpan]) -> list[TraceSpan]:
-    """Return the retrievers that are not part of another one."""
     parents = {span.id: span.parent for span in steps}
     retrievers = [span for span in steps if span.kind == "retriever"]
     chosen = {span.id for span in retrievers}
