@@ -173,9 +173,7 @@ def _tried(world: _World, sparse: dict[str, Any], dense: dict[str, Any]) -> _Tri
     fusions = grid(depth, scored=legs.scored, whole=whole)
     empty = np.full((len(grades), 1), -1, dtype=np.int8)
     padded = np.concatenate([grades, empty], axis=1)  # column −1 = an empty slot
-    kept = np.stack([
-        np.take_along_axis(padded, fused(legs, fusion, k), axis=1) for fusion in fusions
-    ])  # fmt: skip
+    kept = np.stack([np.take_along_axis(padded, fused(legs, fusion, k), axis=1) for fusion in fusions])
     room = np.full((*kept.shape[:2], k), -1, dtype=np.int8)
     room[..., : kept.shape[2]] = kept
     counts = graded.counts_of(graded.run_ids.index(sparse["run_id"]))
@@ -215,9 +213,7 @@ def _against(world: _World, today: Floats, tried: Sequence[_Tried]) -> tuple[Rep
     sign, terms, delta = world.sign, world.view.terms, world.view.constraints.delta
     asked = ~np.isnan(today)
     clusters = None if world.clusters is None else world.clusters[asked]
-    fitted = [
-        held_out(one.values[:, asked], 0, sign, clusters, repeats=REPEATS) for one in tried
-    ]  # fmt: skip
+    fitted = [held_out(one.values[:, asked], 0, sign, clusters, repeats=REPEATS) for one in tried]
     merits = sign * np.stack([today[asked], *fitted])
     found = gains(merits, 0, terms.margin, delta, clusters)
     made, measured = [], [_alike(json.loads(spec)) for spec in world.view.table["spec"]]

@@ -137,10 +137,8 @@ class Question(ExtraLimits, Aim):
     ] = None
     golden_set: Annotated[
         str | None,
-        Choice(
-            "gs", "golden set", "By default the only one of the collection.", dependent=True, rare=True
-        ),
-    ] = None  # fmt: skip
+        Choice("gs", "golden set", "By default the only one of the collection.", dependent=True, rare=True),
+    ] = None
     revision: Annotated[
         int | None,
         Choice(

@@ -25,7 +25,7 @@ _OPTIONS = (
     Param(
         name="type", default="float32", choices=("float32", "float16", "int8"), text="Numbers; int8: beside."
     ),
-)  # fmt: skip
+)
 
 
 class Qdrant(DatabaseIndex):

@@ -48,7 +48,7 @@ _KINDS: Mapping[str, Mapping[str, type]] = {
     "spec": {name: key.kind for name, key in KEYS.items()},
     "environment": {"cpu": str, "cores": int, "reported": str},
     "manifest": {"cost_scope": str, "scenario": str, "sweep": dict, "printed": dict},
-}  # fmt: skip
+}
 """Keys that are read from each map, with their types."""
 _READ: Mapping[str, pl.Schema] = {"answers": pl.Schema({**TABLES["answers"], **EARLIER})}
 """Columns that are read from a table that had different ones in an earlier release."""

@@ -18,9 +18,7 @@ from core.records import JsonMap, canonical_json
 from core.stats.significance import Setup
 from core.store import Snapshot
 
-PAIRS = pl.Schema(
-    dict.fromkeys(("axis", "change", "before", "after", "run_before", "run_after"), pl.String)
-)  # fmt: skip
+PAIRS = pl.Schema(dict.fromkeys(("axis", "change", "before", "after", "run_before", "run_after"), pl.String))
 """Columns of `changes`."""
 _Stack = tuple[str, str, JsonMap]
 _OPAQUE = "name"  # How a stack known only by name differs from others is unknown

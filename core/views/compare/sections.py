@@ -129,7 +129,7 @@ def ask_stacks(view: View, ask: Ask) -> list[str]:
     more, most = rest.filter(pl.col("name") != other), data.MOST - 2
     further = ask.stacks(
         more, view.decision, "also", usual=None, most=most, label="More", unsaid="add a third"
-    )  # fmt: skip
+    )
     return [one, other, *further]
 
 

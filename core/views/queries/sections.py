@@ -369,9 +369,7 @@ def _side_by_side(view: View, named: tuple[tuple[str, str], ...], query_id: str)
     pair = rankings(view, named, query_id)
     judged = any(part.passages.height for part in pair.judged)
     clean, perturbed = pair.sides
-    yield SideBySide(
-        _typed(view, clean, judged, clean=True), _typed(view, perturbed, judged, clean=False)
-    )  # fmt: skip
+    yield SideBySide(_typed(view, clean, judged, clean=True), _typed(view, perturbed, judged, clean=False))
 
 
 def _typed(view: View, side: Side, judged: bool, *, clean: bool) -> Blocks:

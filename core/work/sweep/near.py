@@ -72,9 +72,7 @@ def _within(snapshot: Snapshot, job: Job, running: AxisSpec, stack: Stack, how: 
     if _same(running, stack):
         return True
     terms = Terms.of(f"{name}={value:.10g}" for name, value in how.move.items())
-    ground = Ground(
-        snapshot=snapshot, book=job.book, source=(), collection_id=job.collection_id, terms=terms
-    )  # fmt: skip
+    ground = Ground(snapshot=snapshot, book=job.book, source=(), collection_id=job.collection_id, terms=terms)
     asked = asked_move(ground, _row(running, "now"), _row(stack.spec, stack.stack_id))
     most, step = how.limits.max_step, largest(asked.needs)
     if most is not None and (step is None or STEPS.index(step) > STEPS.index(most)):

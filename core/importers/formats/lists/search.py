@@ -62,7 +62,7 @@ class RankEval(ResultLists):
             "metric_score": "the mean over the queries is computed",
             "failures": "queries that failed",
         },
-    }  # fmt: skip
+    }
 
     @staticmethod
     def kind(member: Member) -> str | None:
