@@ -41,6 +41,7 @@ def _several(value: object) -> object:
 
 
 AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
+"""A path as text; relative to the folder of the specification until `load` has made it absolute."""
 _Params = Annotated[
     dict[str, tuple[Scalar, ...]],
     BeforeValidator(_several, json_schema_input_type=dict[str, Scalar | list[Scalar]]),
