@@ -41,12 +41,6 @@ from core.views.text import score
 from core.views.within import with_limits
 
 ALIKE = 0.01  # F1 differences up to this don't matter (the indifference zone, metrics.md §9)
-HOW = (
-    "How many passages to send, query by query, from the scores alone. Precision, recall and F1 are of what "
-    "is kept, not of K slots. The best of several flatters itself; what is tuned on other queries does not. "
-    f"A query without a passage of grade {REL} or more has no F1. "
-    f"Hardly: surely no more than {ALIKE:g} better."
-)
 WAYS = "K: the same for all. The others read a cutoff off each ranking's scores: a gap, a bend, two groups."
 GENERATOR = "Counts the tokens where its vocabulary is at hand, and prices them."
 FIXED = (5, 10, 20, 50)
@@ -57,6 +51,12 @@ TUNED = "tuned on other queries"
 FOLDS, MOST = 5, 50
 PERCENTILES = (50, 60, 70, 80, 90, 95, 98)
 REL = int(rel_param().default)
+HOW = (
+    "How many passages to send, query by query, from the scores alone. Precision, recall and F1 are of what "
+    "is kept, not of K slots. The best of several flatters itself; what is tuned on other queries does not. "
+    f"A query without a passage of grade {REL} or more has no F1. "
+    f"Hardly: surely no more than {ALIKE:g} better."
+)
 COLUMNS = {
     "way": pl.String(),
     "dynamic": pl.Boolean(),
