@@ -43,7 +43,8 @@ from core.views.legend import colours_of
 from core.views.queries import one_query, words
 from core.views.queries.one_query import OUTSIDE, ROWS, OneQuery, Side
 
-LISTED = 100  # Queries offered in a list; a click or a URL chooses any
+LISTED = 100  # Queries of the table that a page shows
+OFFERED = 1000  # Queries offered in a list; a click or a URL chooses any
 
 TAGS = "Tags of one name add up (package=numpy or package=polars); those of two names must both fit."
 
@@ -162,7 +163,7 @@ def where_it_is_weak(view: View, ask: Ask) -> Blocks:
         return
     yield Cards(said.cards)
     query_id = ask.listed(
-        "Query", rows["query_id"], "q", first=LISTED, about="Or click a bar, or tick a row of the table."
+        "Query", rows["query_id"], "q", first=OFFERED, about="Or click a bar, or tick a row of the table."
     )
     yield from every_query(view, runs, rows, query_id, said.sentence)
     row = rows.row(by_predicate=pl.col("query_id") == query_id, named=True)
