@@ -361,7 +361,7 @@ def stacks(view: View, ask: Ask) -> Blocks:
         yield lines(view, marked, selected)
     elif not marked.drawn.is_empty():
         said = words.note(marked.rows, marked.across, clicked)
-        yield drawn_live(view, marked, said, band)
+        yield drawn_live(view, marked, said, band if marked.across.key == LATENCY.key else "")
     if clicked is not None:
         row = view.table.row(by_predicate=pl.col("run_id") == selected, named=True)
         said = words.numbers(row, view.quality, view.latency)

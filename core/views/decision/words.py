@@ -413,10 +413,11 @@ def band(table: pl.DataFrame, decision: Decision, jitter: str) -> str:
     """
     if not banded(table, decision):
         return ""
-    wide = jitter.partition(" (")[0]
+    wide, _, source = jitter.partition(" (")
+    taken = ", assumed as in the CLQ paper" if source.startswith("the paper") else ""
     known = table["latency_low"][decision.chosen or 0] is not None
     apart = "; the tile's interval is within one run" if known else ""
-    return f"Grey band: jitter between runs, ± {wide}{apart}."
+    return f"Grey band: jitter between runs, ± {wide}{taken}{apart}."
 
 
 def banded(table: pl.DataFrame, decision: Decision) -> bool:

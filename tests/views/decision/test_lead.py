@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.analysis.workspace.figures.latencies import jitter_words
 from core.api.workspace import Workspace
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints, decide
@@ -95,6 +96,19 @@ def test_a_band_of_jitter_is_drawn_where_it_is_neither_thin_nor_wider_than_the_l
 ):
     table = stacks(quality=[0.5], latency_ms=[ms])
     assert banded(table, decide(table, Constraints(jitter_ms=jitter))) == drawn
+
+
+@pytest.mark.parametrize(
+    ("ms", "said"),
+    [
+        (None, "Grey band: jitter between runs, ± 75 ms, assumed as in the CLQ paper."),
+        (20.0, "Grey band: jitter between runs, ± 20 ms."),
+    ],
+)
+def test_a_band_that_nobody_measured_is_said_to_be_assumed(ms: float | None, said: str):
+    table, limits = stacks(quality=[0.5], latency_ms=[100.0]), Constraints(jitter_ms=ms)
+    decision = decide(table, limits)
+    assert band(table.with_columns(latency_low=None), decision, jitter_words(table, decision, limits)) == said
 
 
 def test_the_rule_says_which_part_of_it_decided():
