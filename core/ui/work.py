@@ -188,7 +188,9 @@ def say(place: DeltaGenerator, problem: Problem) -> None:
 def underway(
     work: AnyWork, *, may_start: bool, finish: Finish = lambda *_: None, inside: Inside = lambda _: None
 ) -> None:
-    """Draw running work with its progress, and work this visitor saw running; refresh while any runs.
+    """Draw running work with its progress, what this visitor saw running, and the latest if unfinished.
+
+    It is drawn anew while any runs.
 
     Args:
         finish: Draws the link to the result of a job, in its bar.
@@ -205,9 +207,10 @@ def _underway(work: AnyWork, *, may_start: bool, finish: Finish, inside: Inside)
     begun = known(work)
     running = [one for one in begun if str(one.status.state) == paid.RUNNING]
     names = [one.name for one in running]
+    unfinished = [one.name for one in begun[:1] if paid.resumable(one.status)]
     changed = st.session_state.get(runs, names) != names
     st.session_state[runs] = names
-    st.session_state[watched] = {*st.session_state.get(watched, ()), *names}
+    st.session_state[watched] = {*st.session_state.get(watched, ()), *names, *unfinished}
     for one in running:
         with st.container(border=True):
             st.markdown(f"**{plain(one.status.name)}**")

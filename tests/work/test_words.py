@@ -29,6 +29,9 @@ def test_what_goes_on_is_one_sentence():
     assert plan.headline([]) == "Choose what to compare; you see time and cost before anything starts."
     assert plan.headline([status()]) == "“paris” is running."
     assert plan.headline([status(State.FINISHED)] * 2) == "2 evaluations run here."
+    ended = [status(State.FAILED), status(State.FINISHED)]
+    assert plan.headline(ended) == "2 evaluations run here; the latest did not finish."
+    assert plan.headline(ended[::-1]) == "2 evaluations run here."
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,8 @@ def headline(known: Sequence[Status]) -> str:
     if not known:
         return "Choose what to compare; you see time and cost before anything starts."
     evaluations = count(len(known), "evaluation")
-    return f"{paid.now(known, 'running', f'{evaluations} run here')}."
+    latest = "; the latest did not finish" if paid.resumable(known[0]) else ""
+    return f"{paid.now(known, 'running', f'{evaluations} run here{latest}')}."
 
 
 def stored(status: Status) -> str:
