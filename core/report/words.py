@@ -106,26 +106,26 @@ def _each(data: Data, called: Sequence[str] | None) -> dict[str, Any]:
         limits (sentences), sound (findings), made_of (heading, components) and ships (begin of its sentence,
         how it is shipped).
     """
-    if called is None:
-        what = (data["limiting"] or "") and f"What limits the chosen stack. {data['limiting']}"
-        made_of = [("What the chosen stack is made of", data["stack"])] if data["stack"] else []
-        ships = [("", data["ship"])] if data["ship"] else []
-        return {"limits": [what], "sound": data["soundness"], "made_of": made_of, "ships": ships}
-    each = [(called[1], "_second"), (called[0], "")]
-    both = [one for one in data["soundness"] if one in data["soundness_second"]]
-    pair = [f"nearest rival, {data['trade'][side]['stack']};" for side in ("chosen", "other")]
-    own = [  # the lead of one over the other stands above
+    each = [(called[1], "_second"), (called[0], "")] if called else [("", "")]
+    shared = [one for one in data["soundness"] if all(one in data[f"soundness{end}"] for _, end in each)]
+    # the lead of one over the other stands above
+    pair = [f"nearest rival, {data['trade'][side]['stack']};" for side in ("chosen", "other") if called]
+    own = [
         {**one, "finding": f"{text.capital(words)}: {one['finding'][:1].lower()}{one['finding'][1:]}"}
         for words, end in each
         for one in data[f"soundness{end}"]
-        if one not in both and not any(name in one["finding"] for name in pair)
+        if one not in shared and not any(name in one["finding"] for name in pair)
     ]
+    it = {end: f"the stack {words}".replace("stack with the ", "") for words, end in each}
+    it |= {} if called else {"": "the chosen stack"}
+    held = {name: [end for _, end in each if data[f"{name}{end}"]] for name in ("limiting", "stack", "ship")}
     return {
-        "limits": [f"What limits it, {words}. {data[f'limiting{end}']}" for words, end in each],
-        "sound": [*both, *own],
-        "made_of": [(f"What it is made of, {words}", data[f"stack{end}"]) for words, end in each],
-        "ships": [(f"{text.capital(words)}. ", data[f"ship{end}"]) for words, end in each],
-    }
+        "limits": [f"What limits {it[end]}. {data[f'limiting{end}']}" for end in held["limiting"]],
+        "sound": [*shared, *own],
+        "made_of": [(f"What {it[end]} is made of", data[f"stack{end}"]) for end in held["stack"]],
+        "ships": [(f"{text.capital(words)}. " * bool(words), data[f"ship{end}"])
+                  for words, end in each if end in held["ship"]],
+    }  # fmt: skip
 
 
 def _noted(rows: Sequence[Data], what: str, note: str) -> Iterator[str]:

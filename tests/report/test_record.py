@@ -23,6 +23,7 @@ from core.decide.rules import Constraints
 from core.report.data import FORMAT, VERSION, record_data, verdict
 from core.report.files import ENDINGS, command, file_name, pinned_link, record_file
 from core.report.recorded import Again
+from core.report.summary import GRADES, changes
 from core.store import Store
 from core.views import text
 from core.views.blocks import Comparison
@@ -125,6 +126,24 @@ def test_where_none_clearly_wins_page_and_record_hold_both_stacks_alike(shipped_
     for ending in (".html", ".md"):
         assert all(words in files[ending] for words in ROLES)
         assert all(data[place]["command"] in files[ending] for place in ("ship", "ship_second"))
+    assert rather.called == ("with late interaction", "without late interaction")
+    assert tuple(data["trade"]["called"]) == rather.called
+    read = BeautifulSoup(files[".html"], "html.parser").get_text(" ")
+    prose = BeautifulSoup(MarkdownIt().enable("table").render(files[".md"]), "html.parser").get_text(" ")
+    for said in (spaced(read), spaced(prose)):
+        for words, end in zip(rather.called, ("", "_second"), strict=True):
+            assert spaced(f"What limits the stack {words}. {data[f'limiting{end}']}") in said
+            assert f"What the stack {words} is made of" in said
+            assert data[f"stack{end}"]["run_id"] in said
+            assert f"{text.capital(words)}: latency is measured" in said
+        assert not re.search(r"\b[Tt]he (first|second)('s|[:.]| is | takes )", said)
+        assert said.count("nearest rival, ") == 0, "their difference stands at the top"
+    assert data["soundness"] != data["soundness_second"]
+    assert changes(data)[:3] == [
+        GRADES,
+        f"Proof that going with late interaction is 0.01 better. {rather.settles}",
+        "More than 4,700,000 queries a month: going without late interaction then also saves a machine.",
+    ]
 
 
 def test_what_ships_it_stands_in_every_file(written):

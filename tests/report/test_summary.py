@@ -17,8 +17,9 @@ from core.decide.rules import Constraints
 from core.metrics.measure import REGISTRY
 from core.report.data import Verdict, record_data, verdict
 from core.report.files import record_file
-from core.report.summary import CHANGES, MEASURED, changes, measured, summary
+from core.report.summary import CHANGES, GRADES, MEASURED, changes, measured, summary
 from core.report.tables import LETTERS
+from core.report.words import _noted
 from core.views.words.advice import NOTHING
 from tests.report.test_record import NOW, case_of, spaced
 from tests.views.made import AT_10, DEMO, PAPER
@@ -328,3 +329,28 @@ def test_what_would_change_it_names_what_then_ships():
     assert len(changes(data)) == CHANGES
     doubtful = fake(would_turn=[TURN], stacks=[{"stack": "b", "p_feasible": 0.78}])
     assert changes(doubtful)[0].endswith("for b: then it is chosen, which meets the limits in 78 %.")
+
+
+def test_a_turn_that_costs_nothing_is_said_once_and_by_its_size():
+    turns = [
+        {**TURN, "stack": "a", "now": 0.5, "then": 0.491, "by": -0.009},
+        {**TURN, "now": 0.491, "then": 0.5, "by": 0.009},
+        {**TURN, "of": "latency", "now": 9.0, "then": 20.0, "by": 11.0, "stack": "a", "winner": "c"},
+    ]
+    rows = [{"stack": name, "quality": quality} for name, quality in (("a", 0.5), ("b", 0.491), ("c", 0.3))]
+    data = fake(would_turn=turns, latency_ms=9.0, stacks=rows)
+    assert changes(data) == [
+        "A difference of 0.009 in quality: then b is chosen, within 0.01 of it today.",
+        "Its latency above 20.0 ms instead of 9.00 ms: then c is chosen.",
+    ]
+    assert changes(data | {"check_grades": "Check them"})[0] == GRADES
+
+
+def test_notes_that_differ_in_counts_are_one():
+    many = "150 count as {} for the p50"
+    said = {"a": many.format(32), "b": many.format(104), "c": None, "d": "r9.5 {x}"}
+    rows = [{"stack": name, "note": note} for name, note in said.items()]
+    assert list(_noted(rows, "Latency", "note")) == [
+        "Latency of 2 stacks: 150 count as 32 to 104 for the p50.",
+        "Latency of d: r9.5 {x}.",
+    ]

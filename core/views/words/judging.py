@@ -80,7 +80,8 @@ def pass_mark(k: int) -> str:
     """Say how much checking the grades takes, and when they fail; not failing proves little."""
     return (
         f"For two stacks that is at most {most_passages(k):,} passages. "
-        "The grades fail if the other is then better by the pair's 95 % interval, or of several one surely."
+        "The grades fail if the other is then better, by the pair's 95 % interval; "
+        "of several, if one surely is."
     )
 
 

@@ -23,7 +23,7 @@ from core.views.decision.words import answer, title, why
 from core.views.text import percent, score, signed
 from core.views.words.advice import JUDGE, MEETS, NOTHING, PAYS, advice, objection, roles, second_row
 from core.views.words.facts import if_judged
-from core.views.words.trade import trade
+from core.views.words.trade import Trade, trade
 from tests.views.golden.test_value import lab
 from tests.views.made import asking, stacks
 
@@ -152,6 +152,28 @@ def test_every_surface_says_the_same_advice_in_few_words(shipped_store: Path, li
     for name in sorted(names, key=len, reverse=True):
         said = said.replace(name, "NAME")
     assert len(re.findall(r"\S*\w\S*", said)) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "called", "heading"),
+    [
+        ("a + x, K = 20 · rrf", "a · rrf", "x", "a · rrf with x, or 10 times cheaper without"),
+        ("a int8", "a", "int8", "a with int8, or 10 times cheaper without"),
+        ("a · rrf 1 : 2", "a · rrf 1 : 3", "", "a · rrf 1 : 2, or a · rrf 1 : 3 for 1/10 of the cost"),
+        ("a", "a int8", "", "a, or a int8 for 1/10 of the cost"),
+        ("a b", "c", "", "a b, or c for 1/10 of the cost"),
+        (f"a {'x' * 31}", "a", "", f"a {'x' * 31}, or a for 1/10 of the cost"),
+    ],
+)
+def test_two_stacks_are_called_by_the_one_part_that_they_differ_in(
+    own: str, other: str, called: str, heading: str
+):
+    sides, new = ({"name": own}, {"name": other}), ({}, {})
+    made = Trade("r", "", sides, new, "1/10 of the cost", (0.5, 0.5), "−0.001 RA-nWG@10", 0.04, 0.03)
+    words = (f"with {called}", f"without {called}") if called else ("with the first", "with the second")
+    assert (made.called, made.title) == (words, heading)
+    assert made.now == f"Go {words[1]} unless losing up to 0.040 matters; it may gain 0.030."
+    assert made.beside.startswith(f"{words[1].capitalize()}: −0.001 RA-nWG@10, ")
 
 
 @pytest.mark.parametrize(("cost", "first"), [(0.1, True), (1.0, False)])
