@@ -79,17 +79,17 @@ def summary(data: Data, view: View) -> list[str]:
     if not data.get("no_clear_winner"):
         own = data["chosen"]
         return [_what(data, view.quality), _price(data, own, data["slow"]), _sure(data, view)]
-    return [_either(data, view.quality), _both_paid(data), _both_sure(data, view)]
+    heading = f"{data['answer']['title']}. {data['trade']['now']}"
+    return [heading, f"{_both_good(data, view.quality)} {_both_paid(data)}", _both_sure(data, view)]
 
 
-def _either(data: Data, quality: Quality) -> str:
-    """Say what to ship of two, none of which clearly wins, and how good each is."""
+def _both_good(data: Data, quality: Quality) -> str:
+    """Say how good both are, the advised one first."""
     own, other = (_worth(data["trade"][side], quality) for side in ("chosen", "other"))
     first, second = data["trade"]["called"]
-    each = f"{text.capital(second)}, {other}. {text.capital(first)}, {own}."
     if own == other:
-        each = f"Either way {own}."
-    return f"{data['answer']['title']}. {data['trade']['now']} {each}"
+        return f"Either way {own}."
+    return f"{text.capital(second)}, {other}. {text.capital(first)}, {own}."
 
 
 def _both_paid(data: Data) -> str:

@@ -187,7 +187,7 @@ def _side(data: Data, row: Data, slow: Data | None) -> list[Number]:
             (spread, timed, of, "" if spread and roles(data) else row["latency_note"] or ""),
             basis(row, "latency_ms"),
         ),
-        *_slow(slow),
+        *_slow(slow, "no interval" if roles(data) else ""),
         (
             f"Cost per {said.many} {counted(data)}",
             f"{'≈ ' * (priced(data) == ASSUMED_PRICE and row['cost'] is not None)}{costs(row, said)}",
@@ -198,11 +198,15 @@ def _side(data: Data, row: Data, slow: Data | None) -> list[Number]:
     ]
 
 
-def _slow(slow: Data | None) -> Iterator[Number]:
-    """Yield the duration of slow searches, beside the typical one."""
+def _slow(slow: Data | None, without: str) -> Iterator[Number]:
+    """Yield the duration of slow searches, beside the typical one.
+
+    Args:
+        without: What stands in place of an interval; "" = why there is none.
+    """
     if slow is not None:
         ends = "" if slow["low"] is None else f"{text.ms(slow['low'])} to {text.ms(slow['high'])}"
-        rest = text.sample(slow["n"]) if ends else slow["note"] or ""
+        rest = text.sample(slow["n"]) if ends else without or slow["note"] or ""
         yield "Latency p95 (one in 20 takes longer)", text.ms(slow["ms"]), (ends, rest), ""
 
 

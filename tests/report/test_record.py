@@ -138,6 +138,8 @@ def test_where_none_clearly_wins_page_and_record_hold_both_stacks_alike(shipped_
             assert f"{text.capital(words)}: latency is measured" in said
         assert not re.search(r"\b[Tt]he (first|second)('s|[:.]| is | takes )", said)
         assert said.count("nearest rival, ") == 0, "their difference stands at the top"
+    assert data["summary"][0] == f"{data['answer']['title']}. {rather.now}"
+    assert tiles["Latency p95 (one in 20 takes longer)"] == ["297 ms", "6.00 ms"]
     assert data["soundness"] != data["soundness_second"]
     assert changes(data)[:3] == [
         GRADES,
