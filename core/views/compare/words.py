@@ -109,8 +109,9 @@ def _told(row: Row, axis: Axis) -> Callable[[float | None], str]:
 def shown(axis: Axis, row: Row, paid: str) -> tuple[str, str]:
     """Return a stack's number on an axis, and the small text below it; `paid` is from `priced_by`."""
     if axis.key == COST.key:
-        written = text.cost(row["cost"], row["cost_least"], row["cost_missing"], axis.written)
-        return written, " · ".join(filter(None, (cost_basis(row["cost_basis"], paid), row["cost_note"])))
+        lacks = row["cost_note"] or row["cost_missing"]
+        written, *_ = text.cost(row["cost"], row["cost_least"], lacks, axis.written).split(", ")
+        return written, " · ".join(filter(None, (cost_basis(row["cost_basis"], paid), lacks)))
     name = axis.column.removesuffix("_ms")
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     bounds = "" if low is None else f"[{axis.written(low)}, {axis.written(high)}]"

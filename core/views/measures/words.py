@@ -132,7 +132,7 @@ def choices() -> list[str]:
 
 def example(cutoff: int) -> str:
     """Explain the table of the worked example."""
-    return f"What a run ranks for one query, and what is judged. K is {cutoff} unless you write another."
+    return f"What a run ranks for one query, and what is judged. This example has K = {cutoff}."
 
 
 def headline(measure: Measure) -> tuple[str, str, str]:

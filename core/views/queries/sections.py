@@ -48,7 +48,7 @@ OFFERED = 1000  # Queries offered in a list; a click or a URL chooses any
 
 TAGS = "Tags of one name add up (package=numpy or package=polars); those of two names must both fit."
 
-FIND = "words of the question, an id or a tag"
+FIND = "words, an id or a tag"
 
 TYPED = cols.Rows(
     "typed",

@@ -9,6 +9,7 @@ import pytest
 from core.analysis import paired as compare
 from core.analysis.sides import unpaired, usual
 from core.analysis.workspace.scope import Quality, Scope
+from core.decide.axes import COST
 from core.decide.rules import Constraints, decide
 from core.errors import InputError
 from core.store import Snapshot
@@ -115,3 +116,12 @@ def test_queries_with_the_same_scores_share_a_mark(snapshot: Snapshot):
     assert (tie.x.tolist(), tie.y.tolist()) == ([1.0], [1.0])
     assert rows["query_id"][int(tie.customdata[0, 0])] == "q1"
     assert tie.hovertext[0].count("question") == 3
+
+
+def test_a_cost_known_in_part_is_a_number_above_what_it_lacks():
+    row = {"cost": None, "cost_least": 0.0012, "cost_missing": "reranking not recorded"}
+    row |= {"cost_note": "rerank: usage not recorded", "cost_basis": "modelled"}
+    assert words.shown(COST, row, "") == (
+        f"≥ {COST.written(0.0012)}",
+        "modelled · rerank: usage not recorded",
+    )
