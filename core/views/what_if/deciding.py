@@ -52,12 +52,16 @@ def few_grades(view: View, ask: Ask) -> Blocks:
     if len(ranked) < 2:
         yield Answer("No two stacks have rankings.", TOO_FEW)
         return
-    usual = view.running_name if view.running_name in ranked else None
-    now = ask.listed("Runs today", ranked, "from", usual=usual)
+    decision, running = view.decision, view.running_name in ranked
+    leading = (view.table["name"][row] for row in (decision.chosen, decision.runner_up) if row is not None)
+    first_two = [name for name in leading if name in ranked]
+    usual = view.running_name if running else next(iter(first_two), None)
+    now = ask.listed("Runs today" if running else "One stack", ranked, "from", usual=usual)
     others = [name for name in ranked if name != now]
-    move = stay_or_move(view) if now == view.running_name else None
-    chosen = None if move is None or move.to is None else str(move.to["name"])
-    to = ask.listed("Candidate", others, "to", usual=chosen if chosen in others else None)
+    move = stay_or_move(view) if running and now == view.running_name else None
+    rivals = [str(move.to["name"])] if move is not None and move.to is not None else first_two
+    usual = next((name for name in rivals if name in others), None)
+    to = ask.listed("Candidate" if running else "Another", others, "to", usual=usual)
     with ask.aside("What decides"):
         first = ask.number("Passages compared (K)", "fewk", float(view.quality.k), 1.0, 100.0, step=1.0)
         margin = ask.number("Better by at least", "marg", 0.0, 0.0, step=0.01)
