@@ -1,9 +1,12 @@
-"""Turns what a user offers into an `Import` by recognising, grouping and reading it; or only previews it."""
+"""Turns what a user offers into an `Import` by recognising, grouping and reading it; or only previews it.
+
+Measures that the user leaves out are refused by name where files that are not tables lack them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from operator import itemgetter
@@ -16,6 +19,7 @@ from core.importers.base import ACCEPTED, Detected, Format, Import, LeftOut, Loo
 from core.importers.formats import FORMATS, PLUGGED
 from core.importers.formats.filters import with_permissions
 from core.importers.formats.spans.placing import with_brought
+from core.importers.naming import named
 from core.importers.own_ids import without_own
 from core.importers.ranged import as_declared
 from core.importers.read.jsons import broken
@@ -23,17 +27,57 @@ from core.importers.read.markdown import as_tables, is_page
 from core.importers.read.member import HEAD_BYTES, Archive, Member, ReadProgress, first_is_cut, watched
 from core.importers.read.source import Offered, opened
 from core.importers.read.tabular import PARQUET, READ_ERRORS, beside_rows, kind_of
-from core.importers.read.text import SAVE_AS, UTF16, shown
+from core.importers.read.text import SAVE_AS, UTF16, quoted, shown
 from core.importers.report import AS_YOU_WISH, FileReport, sentences
 from core.importers.runs import chosen_id, collection_name, slug, stripped
 from core.importers.split_collections import apart
-from core.importers.wished import refuse_unknown, without_measures
 from core.plugins import blamed
 
+_MEASURES = {"signals": "signal", "answer_scores": "scorer", "aggregates": "measure"}
+"""Tables of measures, each with the column that names them."""
+_SHOWN = 12
 _PICKLES = b"\x02\x03\x04\x05"  # Versions of Python pickles
 _UNKNOWN = "This is of no format known here"
 _CLUTTER = "a link or a system file"
 _AS_GOOD = 0.05  # Difference in confidence within which the user chooses between two formats
+
+
+def without_measures(imported: Import, names: Iterable[str]) -> Import:
+    """Remove measures from an import, and report them as left out if they were counted as taken."""
+    frames, reports = dict(imported.frames), imported.reports
+    for name in names:
+        meant = named(name, name)
+        found = False
+        for table in _MEASURES.keys() & frames.keys():
+            is_it = pl.col(_MEASURES[table]) == shown(name, 80)
+            if meant is not None and table == "aggregates":
+                is_it |= (pl.col("measure") == meant.measure) & pl.col("k").eq_missing(meant.k)
+            rows = frames[table].lazy()
+            if rows.filter(is_it).head(1).collect().height:
+                found, frames[table] = True, rows.filter(~is_it)
+        if found:
+            reports = tuple(_moved(report, name) for report in reports)
+    return replace(imported, frames=frames, reports=reports)
+
+
+def _moved(report: FileReport, name: str) -> FileReport:
+    wanted = {part for part in report.taken if part.rsplit(".", 1)[-1] == name}
+    taken = tuple(part for part in report.taken if part not in wanted)
+    return replace(
+        report, taken=taken, left_out={**report.left_out, **dict.fromkeys(wanted or {name}, AS_YOU_WISH)}
+    )
+
+
+def refuse_unknown(names: Iterable[str], reports: Iterable[FileReport]) -> None:
+    """Refuse names of columns that no file leaves out."""
+    reports = tuple(reports)
+    done = {part for report in reports for part, why in report.left_out.items() if why == AS_YOU_WISH}
+    last = {part.rsplit(".", 1)[-1] for part in done}
+    if unknown := sorted(set(names) - done - last):
+        there = dict.fromkeys(part for report in reports for part in (*report.taken, *report.left_out))
+        problem = f"There is no column or measure {quoted(unknown[0])} that can be left out."
+        do = f"There are: {', '.join(shown(part) for part in list(there)[:_SHOWN])}." if there else ""
+        raise InputError(problem, where="--without", do=do)
 
 
 class OpenFormatError(InputError):

@@ -24,8 +24,8 @@ from core.views.ask import Given
 from core.views.blocks import Control, Fold, Table, Text, Way
 from core.views.decision.sections import moving
 from core.views.golden.sections import begin
-from core.views.what_if.deciding import few_grades
 from core.views.what_if.moving import staying
+from core.views.what_if.sections import few_grades
 from core.views.words.deciding import errs, stands
 from tests.stores import Lab
 from tests.views.made import BOOK

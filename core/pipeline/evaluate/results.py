@@ -1,4 +1,7 @@
-"""Turns measured stacks into runs with rows; those that finish within seconds share one transaction."""
+"""Turns measured stacks into runs with rows; those that finish within seconds share one transaction.
+
+A reranker's ratings per criterion are rows too: the evidence behind its scores, for reweighting them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,6 @@ from core.pipeline.evaluate.folder import Measurements, StepTimes
 from core.pipeline.evaluate.identity import evaluation_manifest
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import Signals, StepOutputs
-from core.pipeline.evaluate.rated import rated
 from core.pipeline.evaluate.steps import Route, Step
 from core.pipeline.own.config import OWN
 from core.pipeline.own.cut import OwnChunking, own_chunking
@@ -36,7 +38,39 @@ from core.providers.base import LOCAL_ITEM, Amount, scaled
 from core.records import Basis, Batch, JsonMap, Origin, Run, Sink, now
 from core.tables import GENERATE, frame
 
+PER_QUERY = frozenset({"inferred", "fallback"})
 _EVERY_S = 5.0
+
+
+def rated(
+    run_id: str, route: Route, results: StepOutputs, query_ids: pl.Series, passage_ids: pl.Series
+) -> dict[str, pl.DataFrame]:
+    """Return rows of the tables "criteria" and "ratings", or {} if only relevance was rated."""
+    if route.rerank is None:
+        return {}
+    told = [details.get("rated") for details in results[route.rerank].details]
+    if not any(told):
+        return {}
+    criteria: dict[tuple[str | None, int], dict[str, Any]] = {}
+    ratings: list[dict[str, Any]] = []
+    for query_id, hits, about in zip(query_ids, results[route.pool].values, told, strict=True):
+        if not about:
+            continue
+        of_query = query_id if about["origin"] in PER_QUERY else None
+        for position, (name, meaning, weight) in enumerate(about["criteria"], 1):
+            row = {"criterion": name, "meaning": meaning, "weight": weight, "origin": about["origin"]}
+            named = {"run_id": run_id, "query_id": of_query, "position": position}
+            criteria.setdefault((of_query, position), {**named, **row})
+        reasons = about.get("reasons") or [None] * len(about["ratings"])
+        for passage, row_of, reason in zip(
+            hits.passages[: route.depth], about["ratings"], reasons, strict=False
+        ):
+            named = {"run_id": run_id, "query_id": query_id, "passage_id": passage_ids[int(passage)]}
+            ratings += [
+                {**named, "position": position, "rating": rating, "reason": None if position else reason}
+                for position, rating in enumerate(row_of or ())
+            ]
+    return {"criteria": frame("criteria", list(criteria.values())), "ratings": frame("ratings", ratings)}
 
 
 class Outbox:

@@ -1,6 +1,7 @@
 """Builds a golden set in its folder: starts it, or resumes it.
 
-In S6 a judge orders every question's best passages, five at a time, with a checkpoint each.
+In S6 a judge orders every question's best passages, five at a time, with a checkpoint each. Where two stacks
+are named, it grades one question after the other until they decide.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.deciding import Apart, Standing
 from core.errors import InputError
 from core.files import read_json, write_json
+from core.golden.book import Item
+from core.golden.pool import Pool
 from core.golden.refine.base import Refinement, RefineSettings
 from core.golden.refine.methods import refinement, restore
 from core.golden.refine.predict import Prediction, noise_of, predict, usd_per_call
@@ -28,11 +32,11 @@ from core.pipeline.evaluate.session import Result, Session, Site, WorkOrder, wor
 from core.providers.chat.ask import ChatTask, ask
 from core.records import Batch, GoldenSet, JsonMap, canonical_json, short_hash
 from core.tables import TABLES, frame
-from core.work.golden.contest import Deciding
 from core.work.golden.job import GoldenJob
 from core.work.golden.nuggets import NuggetFinding
 from core.work.golden.spec import AUTO, NONE
 from core.work.golden.stages import (
+    ACTS,
     ORDER,
     TRIES,
     JudgingStage,
@@ -52,6 +56,38 @@ ORDERS = {name: dtype for name, dtype in TABLES["orders"].items() if name != "go
 _BATCHES, _REPEATS = 12, 3
 """Number of batches that measure a judge's noise, from different questions, and of repeats of each."""
 _EVERY = 10  # Turns between two checkpoints; answers are also in the journal, so that none is paid for twice
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deciding:
+    """What the grades of a build decide so far between the two stacks of its contest."""
+
+    job: GoldenJob
+    pool: Pool
+    apart: Apart
+
+    def enough(self, acts: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether no further question is needed; `acts` are whole questions as drawn."""
+        graded = pl.DataFrame(list(acts), schema=ACTS, orient="row")
+        return self.standing(graded, ahead=False).answer is not None
+
+    def standing(self, acts: pl.DataFrame, *, ahead: bool = True) -> Standing:
+        """Return the state of the contest; a passage that got no grade in a judged question is not useful."""
+        graded = judgements(self.job, self.pool, acts).select("query_id", "passage_id", "grade")
+        drawn = self.apart.drawn
+        asked = drawn.join(graded, on=("query_id", "passage_id"), how="left", maintain_order="left")
+        empty = {*drawn["query_id"]} - {
+            *self.pool.rows["query_id"]
+        }  # an asker may see none of these passages
+        tried = {*acts["query_id"], *empty}
+        items = [
+            Item(
+                place, query, passage, grade=grade,
+                at=None if grade is None and query not in tried else "",
+            )
+            for place, (query, passage, grade) in enumerate(asked.iter_rows())
+        ]  # fmt: skip
+        return self.apart.standing(items, ahead=ahead)
 
 
 def run_job(
