@@ -130,9 +130,9 @@ def test_the_record_says_whose_grades_are_drawn(case, noisy, off, on):
         for way in (pl.col("other") < pl.col("grade"), pl.col("other") > pl.col("grade"))
     )
     alike = 100 * (1 - (lower + higher) / both.height)
-    who = "A second judge (a second AI assistant of the team, without sight of the first grades) graded "
+    who = "A second judge (a second language model, without sight of the first grades, checked by nobody)"
     assert words.startswith(
-        f"{who}{alike:.1f} % of 240 passages like the first, {lower} lower and {higher} higher. "
+        f"{who} graded {alike:.1f} % of 240 passages like the first, {lower} lower and {higher} higher. "
     )
     assert "The percentages hold such doubts; RA-nWG@10 with them " in words
     assert f" is {chosen['noisy']:.3f} [{chosen['noisy_low']:.3f}, " in words
