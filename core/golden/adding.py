@@ -171,7 +171,7 @@ def described(
         collection_id=collection_id,
         name=name,
         mapping="1-5" if known.mapping == "1-5" else f"{known.mapping}; by hand 1-5",
-        judge=", ".join(judges),
+        judge=", ".join(filter(None, (one.golden.judge for one in parents))),
         notes=f"{sizes[0]:,} known grades of {known.golden_set_id}, and {', '.join(said)}. {counts}",
         parents=tuple(one.golden.golden_set_id for one in parents),
         manifest={"made_by": MADE_BY, "both": counts.both, "differ": counts.differ},

@@ -12,6 +12,7 @@ from core.pipeline.sweep.problems import Problem
 from core.prices import PRICE_IT
 from core.views.text import duration
 from core.work import paid
+from core.work.questions import words as questions
 from core.work.sweep import form
 from core.work.sweep import words as plan
 
@@ -66,6 +67,13 @@ def test_what_was_stopped_says_why_and_can_go_on():
         State.RUNNING,
         State.FINISHED,
     }
+
+
+def test_questions_made_are_shown_by_examples():
+    facts = {"questions": 2, "examples": ["x" * 70, "brake pads"]}
+    assert questions.ended(status(State.FINISHED, facts=facts)) == (
+        f"finished: 2 questions. Such as: “{'x' * 59}…”; “brake pads”."
+    )
 
 
 def test_forms_are_specifications():

@@ -10,12 +10,11 @@ from typing import Any, Literal, cast, get_args
 import polars as pl
 
 from core.analysis.workspace.answers import graded, scored
-from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.clusters import began_with_one, one_known
 from core.analysis.workspace.scope import Answering, Percentile, Quality, Scope, audits
 from core.analysis.workspace.stacks import runs_in
 from core.diagnostics.noise import perturbed_runs
 from core.errors import ClqError, UnknownNameError, nearest
-from core.golden.adding import ancestry
 from core.metrics import REGISTRY, Measure, translated
 from core.metrics.info import Need
 from core.metrics.rates import ANSWER
@@ -190,7 +189,7 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
         unsaid = tuple(name for name in own if name not in said)
         own = said
     own += [ANSWER.name] if answered["sent"] else []
-    usual = _OF_ONE if computed and _began_with_one(snapshot, scope.golden_set_id) else _USUAL
+    usual = _OF_ONE if computed and began_with_one(snapshot, scope.golden_set_id) else _USUAL
     stacks = _having(snapshot, runs, own)
     # a few averages beside many rankings stand apart, so they have no say in the measure
     ranked = int(runs["has_rankings"].sum())
@@ -257,13 +256,6 @@ def _percentile(snapshot: Snapshot, run_ids: list[str]) -> Percentile:
 def telling(snapshot: Snapshot, golden_set_id: str | None, names: Sequence[str]) -> list[str]:
     """Return those of some measures (without cutoff) that are informative on a golden set, in order."""
     return [name for name in names if name in _OF_ONE] if one_known(snapshot, golden_set_id) else list(names)
-
-
-def _began_with_one(snapshot: Snapshot, golden_set_id: str | None) -> bool:
-    """Return whether a golden set names one relevant passage per question, or did before additions."""
-    if golden_set_id is None:
-        return False
-    return one_known(snapshot, ancestry(snapshot.golden_sets(), golden_set_id)[0])
 
 
 def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, Any]:

@@ -29,6 +29,8 @@ FEW_GROUPS = f"unknown: fewer than {CLUSTERS} groups"
 _GOOD = 4  # The lowest grade of a passage that answers
 _KEPT = Memory(8 << 20)
 _OF_ITEM = "document"
+WORDS_IN_QUOTE = "words in quote"
+"""Tag of a question made from a place: the share of its words that stand there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +96,27 @@ def one_known(snapshot: Snapshot, golden_set_id: str | None) -> bool:
     return bool(spans["query_id"].is_unique().all() and (spans["grade"] >= _GOOD).all())
 
 
+def began_with_one(snapshot: Snapshot, golden_set_id: str | None) -> bool:
+    """Return whether a golden set names one relevant passage per question, or did before additions."""
+    if golden_set_id is None:
+        return False
+    return one_known(snapshot, ancestry(snapshot.golden_sets(), golden_set_id)[0])
+
+
+@cached(entries=8)
+def made_up(snapshot: Snapshot, scope: Scope) -> bool:
+    """Return whether the questions were made from the places that answer them, whoever graded since."""
+    if not began_with_one(snapshot, scope.golden_set_id):
+        return False
+    tags = snapshot.queries(scope.collection_id)["tags"].explode()
+    return bool(tags.str.starts_with(f"{WORDS_IN_QUOTE}=").any())
+
+
 def _documents(snapshot: Snapshot, golden_set_id: str | None) -> dict[str, str]:
     """Return each question's document if a golden set began with one known passage per question."""
-    if golden_set_id is None:
+    if golden_set_id is None or not began_with_one(snapshot, golden_set_id):
         return {}
     first = ancestry(snapshot.golden_sets(), golden_set_id)[0]
-    if not one_known(snapshot, first):
-        return {}
     return dict(snapshot.spans(first).select("query_id", "source").iter_rows())
 
 

@@ -29,7 +29,8 @@ def units(snapshot: Snapshot, collection_id: str) -> Mapping[str, Unit]:
     """Return what each ranked run of a collection retrieves, by run_id; some are unknown.
 
     A run that searched the chunks of a chunking retrieves passages. For any other it follows from its
-    first ranks: ids that passages, chunks or judged positions belong to are those of documents.
+    first ranks: ids that passages, chunks or judged positions belong to are those of documents. Where each
+    document is one passage, both are the same.
     """
     key = (str(snapshot.catalogue.path), snapshot.revision, snapshot.everything, collection_id)
     return _KEPT.once(key, lambda: _units(snapshot, collection_id), lambda found: 100 * len(found))
@@ -49,7 +50,24 @@ def _units(snapshot: Snapshot, collection_id: str) -> dict[str, Unit]:
     for (run_id,), rows in firsts.partition_by("run_id", as_dict=True).items():
         ranked = set(rows["passage_id"])
         found |= {str(run_id): unit for unit, held in of.items() if len(ranked & held) * 2 > len(ranked)}
+    if DOCUMENTS in found.values() and _one_to_one(snapshot, collection_id, runs, found):
+        return dict.fromkeys(found, PASSAGES)
     return found
+
+
+def _one_to_one(
+    snapshot: Snapshot, collection_id: str, runs: pl.DataFrame, found: Mapping[str, Unit]
+) -> bool:
+    """Return whether every passage that runs retrieve is the only one of its document."""
+    passages = runs.filter(pl.col("run_id").replace_strict(found, default=None) == PASSAGES)
+    if passages.is_empty() or passages["chunking"].null_count():
+        return False
+    sizes = dict(snapshot.collections(parts=True).select("collection_id", "passages").iter_rows())
+    parts = [f"{collection_id}@{name}" for name in passages["chunking"].unique()]
+    return all(
+        sizes.get(part) == sizes[collection_id] and snapshot.chunks(part)["source"].is_unique().all()
+        for part in parts
+    )
 
 
 def searched_whole(snapshot: Snapshot, collection_id: str) -> list[str]:

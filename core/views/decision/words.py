@@ -34,7 +34,7 @@ from core.views.words.late import by_p95, slow
 from core.views.words.lead import Lead, lead
 from core.views.words.near import gain_words
 from core.views.words.trade import difference, trade
-from core.views.words.verdict import SHIP, doubt, verdict
+from core.views.words.verdict import SHIP, doubt, level, verdict
 
 THIN = 0.01
 """Share of the latency below which a jitter band is not drawn: faster stacks made it."""
@@ -225,7 +225,7 @@ def title(asked: View, within: str = "") -> str:
     if axis := unknown(decision):
         return f"No stack here has a known {axis.word}"
     if decision.chosen is not None:
-        return _chosen(asked, table["name"][decision.chosen], within)
+        return _chosen(asked, table.row(decision.chosen, named=True), within)
     if undecided(table):
         return "No decision yet"
     if all_unknown(table):
@@ -233,8 +233,9 @@ def title(asked: View, within: str = "") -> str:
     return "No stack meets these limits"
 
 
-def _chosen(asked: View, name: str, within: str) -> str:
+def _chosen(asked: View, row: Mapping[str, Any], within: str) -> str:
     """Return the heading for a chosen stack."""
+    name = row["name"]
     if few(asked.table, asked.decision):
         return f"Too few queries to decide on {name}{within}"
     if asked.table.height == 1:
@@ -246,7 +247,20 @@ def _chosen(asked: View, name: str, within: str) -> str:
             return f"{said}; {UNPROVEN}" if check else said
         said = verdict(asked)
         return f"{text.capital(said)}{within}: {name}; {against}"
+    if level(asked):
+        took = f"take {_least_of(row, asked)}{name}"
+        left = _left(asked.decision)
+        return f"No difference seen{within}: {left} score {text.score(row['quality'])}; {took}"
     return f"Ship {name}{within}{f', {IF_THEY_HOLD}' if check else ''}"
+
+
+def _least_of(row: Mapping[str, Any], asked: View) -> str:
+    """Say whether the chosen stack is the cheapest or the fastest within the limits, or return ""."""
+    within = asked.table.filter(pl.Series(asked.decision.feasible))
+    for column, word in (("cost", "cheapest"), ("latency_ms", "fastest")):
+        if not within[column].null_count() and row[column] == within[column].min():
+            return f"the {word}, "
+    return ""
 
 
 def few(table: pl.DataFrame, decision: Decision) -> bool:
@@ -284,7 +298,10 @@ def why(asked: View) -> str:
     best = _best_of(decision, quality, ahead=asked.sure.ahead)
     first = asked.once(first_step)
     rather = first.rather
-    if not first.do:
+    if level(asked):
+        each = text.count(table["n"][decision.chosen], "query", "queries")
+        best = f"All score alike on each of {each}; only other queries could tell."
+    elif not first.do:
         kind = kind_of_search(table.row(decision.chosen, named=True))
         best = " ".join(filter(None, (kind and f"{kind}.", best, level_words(asked))))
     said = [took(table, decision) or (f"{rather.now} {rather.settles}".strip() if rather else best)]
@@ -346,13 +363,7 @@ def late_words(asked: View) -> str:
 
 def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:
     """Say how the stack was chosen."""
-    feasible = int(decision.feasible.sum())
-    everyone = "both stacks" if feasible == 2 else f"all {feasible:,} stacks"
-    left = (
-        everyone
-        if feasible == len(decision.feasible)
-        else f"{text.count(feasible, 'stack')} within the limits"
-    )
+    feasible, left = int(decision.feasible.sum()), _left(decision)
     if feasible == 1:
         return "The only stack within the limits."
     if decision.rule == "cost":
@@ -363,6 +374,14 @@ def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:
         how, by = decision.note.partition(": ")[2].rstrip(".").split(". Chosen by ")
         return f"One of {len(decision.ties):,} {how}; chosen by {by}."
     return f"The best {quality.name} of {left}{', surely ahead of each' if ahead else ''}."
+
+
+def _left(decision: Decision) -> str:
+    """Name the stacks within the limits."""
+    feasible = int(decision.feasible.sum())
+    if feasible < len(decision.feasible):
+        return f"{text.count(feasible, 'stack')} within the limits"
+    return "both stacks" if feasible == 2 else f"all {feasible:,} stacks"
 
 
 def gaining(row: Mapping[str, Any]) -> str:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.analysis.judging import waiting
-from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.clusters import made_up, one_known
 from core.analysis.workspace.comparable import MANY_HOLES
 from core.analysis.workspace.noise import about_grades
 from core.analysis.workspace.view import View
 from core.views import text
-from core.views.words.judging import check_first
+from core.views.words.judging import ASK_REAL, check_first
 from core.views.words.trade import Trade, trade
 
 JUDGE = "Judge"
@@ -73,6 +73,8 @@ def first_step(view: View) -> AdviceStep:
     if _late(view):
         share = text.percent(sure.p_feasible)
         return AdviceStep("Time it again first", f": it meets the limits in {share} of resamples")
+    if made_up(view.snapshot, view.scope):
+        return AdviceStep(text.capital(ASK_REAL), ", as people use other words")
     if sure.pgs is None:
         return AdviceStep()
     return _instead(view) or _judge(view) or _consider(view) or _ask(view) or AdviceStep()

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.analysis.judging import waiting
 from core.analysis.status import CHANCES
-from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.clusters import made_up, one_known
 from core.analysis.workspace.comparable import MANY_HOLES
 from core.analysis.workspace.figures.beside import ENDS, limit_words, measure_of
 from core.analysis.workspace.figures.latencies import jitter_words
@@ -30,6 +30,7 @@ from core.stats.intervals import CLUSTERS
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.words.bills import same_bill
+from core.views.words.judging import ASK_REAL
 from core.views.words.late import late_chip, slow
 from core.views.words.lead import lead, lead_over
 from core.views.words.near import near_rows, promising_rows, promising_words, scores_missing
@@ -45,12 +46,9 @@ SURE = 0.9
 
 AVERAGES = "no interval"
 
-ONE_PLACE = "made-up questions: check with real ones"
+ONE_PLACE = "One place is known per question: others that answer it count as misses."
 
-ONE_KNOWN = (
-    "One place is known per question, the one that it was made from: others that answer it count as misses. "
-    "Confirm the choice with real questions."
-)
+MADE_UP = "The questions were made from the places that answer them: confirm the choice with real ones."
 
 NUMBERS = (
     "quality",
@@ -153,7 +151,7 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
     Returns:
         Sentences, keyed by their subject in two or three words.
     """
-    alone = one_known(asked.snapshot, asked.scope.golden_set_id)
+    snapshot, scope = asked.snapshot, asked.scope
     chips = worth_judging(asked)
     if decision.chosen is not None:
         row, sla = table.row(decision.chosen, named=True), asked.constraints.sla_ms
@@ -165,7 +163,8 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         f"{unscored} not scored": f"{text.count(unscored, 'stack')} left out: unknown quality."
         if unscored
         else None,
-        ONE_PLACE: ONE_KNOWN if alone else None,
+        ASK_REAL: MADE_UP if made_up(snapshot, scope) else None,
+        "one place per question": ONE_PLACE if one_known(snapshot, scope.golden_set_id) else None,
         **unanswerable(asked),
         "people graded too": _beside(table, asked),
     }

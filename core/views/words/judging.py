@@ -9,9 +9,11 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.judging import TARGET, USUAL, Next
+from core.analysis.workspace.clusters import made_up
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.view import View
 from core.answers import BY_PEOPLE
+from core.golden.adding import ancestry
 from core.golden.by_hand import QUESTIONS
 from core.records import Origin
 from core.store import Snapshot
@@ -25,6 +27,10 @@ IF_THEY_HOLD = "if the grades hold"
 """The condition of the heading where only models graded."""
 UNPROVEN = "grades unchecked"
 """The same of a heading that ships none."""
+ASK_REAL = "made-up questions: check with real ones"
+"""The objection where all questions were made from the places that answer them."""
+KNOWN_PLACES = "known places of made-up questions"
+"""What such a golden set holds: nobody graded it."""
 
 
 def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
@@ -51,16 +57,20 @@ def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
     return f"{said} Of {rows.height:,} unjudged passages these {first} could change that first."
 
 
-def graded(golden: Mapping[str, Any]) -> str:
-    """Describe the origin of a golden set: ``150 queries; graded by Ann.``."""
+def graded(golden: Mapping[str, Any], known: str = "") -> str:
+    """Describe the origin of a golden set: ``150 queries; graded by Ann.``.
+
+    Args:
+        known: What the grades are that nobody gave; "" = none.
+    """
     asked, words = (
         text.count(golden["queries"], "query"),
         (golden["judge"] or "").partition(";")[0].rstrip(".").split(),
     )
     if not words:
-        return f"{asked}; who graded is not on record."
+        return f"{asked}; {known or 'who graded is not on record'}."
     judge = text.shorten(" ".join(words[:_OF_JUDGE]) + "…" * (len(words) > _OF_JUDGE), 90)
-    return f"{asked}; graded by {judge}."
+    return f"{asked}; {f'{known}, some ' if known else ''}graded by {judge}."
 
 
 def check_first(view: View) -> str:
@@ -117,7 +127,13 @@ def provenance(snapshot: Snapshot, scope: Scope) -> str:
     runs = snapshot.runs(scope.collection_id)
     if scope.golden_set_id is None:
         return published(row) if (runs["origin"] == Origin.PUBLISHED.value).all() else ""
-    said = graded(sets.row(by_predicate=pl.col("golden_set_id") == scope.golden_set_id, named=True))
+    golden = sets.row(by_predicate=pl.col("golden_set_id") == scope.golden_set_id, named=True)
+    made = made_up(snapshot, scope)
+    if made:  # a merged set of an earlier version names the set of known places among its judges
+        first = ancestry(sets, scope.golden_set_id)[0]
+        judges = (golden["judge"] or "").split(", ")
+        golden["judge"] = ", ".join(judge for judge in judges if judge != first)
+    said = graded(golden, KNOWN_PLACES if made else "")
     cut = runs["chunking"]
     return searched(row, "document" if cut.len() and not cut.null_count() else "passage") + said
 

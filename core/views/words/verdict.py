@@ -29,6 +29,11 @@ def verdict(view: View) -> str:
     return SO_FAR if view.decision.instead_of is None else TAKEN
 
 
+def level(view: View) -> bool:
+    """Return whether several stacks meet the limits, and all have the same result on every query."""
+    return view.sure.unknown == ALONE and int(view.decision.feasible.sum()) > 1
+
+
 def doubt(view: View) -> str:
     """State in a few words the objection to shipping the choice, or return "" if there is none.
 

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from core.analysis.workspace.clusters import WORDS_IN_QUOTE
 from core.errors import InputError
 from core.files import read_json, replacing, write_json, write_text
 from core.pipeline.index.terms import Analyzer
@@ -121,7 +122,7 @@ def save(folder: Path, made: QuestionSet) -> None:
         draft, share = entry.draft, overlap(entry.draft, analyzer)
         about = {"type": draft.kind, "method": method}
         about |= {"document": draft.quotes[0].source} if draft.quotes else {}
-        about |= {} if share is None else {"words in quote": f"{share:.0%}"}
+        about |= {} if share is None else {WORDS_IN_QUOTE: f"{share:.0%}"}
         about |= {"traffic": draft.part} if draft.part else {}
         rows.append(_line({"_id": entry.query_id, "text": draft.text, "metadata": about}))
     write_text(folder / QUERIES, "".join(rows))

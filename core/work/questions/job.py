@@ -31,8 +31,8 @@ from core.work.questions.prompts import prompt_hashes
 from core.work.questions.spec import QuestionsSpec
 
 NO_HEADINGS = (
-    'Name another method: "known-item" draws words from the texts (it favours BM25), "log" takes what people '
-    "asked, a chat model writes questions."
+    'File names ask nothing. Name another method: "known-item" draws words from the texts (it favours BM25), '
+    '"log" takes what people asked, a chat model writes questions.'
 )
 MODEL_TOKENS = 350  # Maximum tokens of a stretch shown to a model (ours)
 _TOPICS, _DIM = 20, 64  # Maximum number of topics, and the dimension of the vectors clustered into them

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 import numpy as np
 import polars as pl
@@ -70,7 +71,8 @@ def _elsewhere(material: DraftMaterial, term: str, known: dict[str, str]) -> str
 def headings(material: DraftMaterial, seed: str) -> Iterator[Draft]:
     """Yield headings and titles as queries; the answer is the beginning of the text below.
 
-    If several documents share a heading, it is preceded by its document's title.
+    If several documents share a heading, it is preceded by its document's title. The name of a file is no
+    title.
     """
     asked = [found for found in _headed(material) if found[1]]
     often = Counter(heading.casefold() for heading, _, _ in asked)
@@ -90,13 +92,22 @@ def _headed(material: DraftMaterial) -> Iterator[tuple[str, str, Quote]]:
     rows = material.documents.select("source", "title", "text", pl.col("headings").fill_null([]))
     for source, title, text, found in rows.iter_rows():
         items, name = by_source.get(source, []), _clean(title or "")
-        places = [(one["start"], _clean(one["title"])) for one in found] or [(-1, name)]
+        whole = (
+            "" if title == _name_of_file(source) else name
+        )  # it would be found by what stands before texts
+        places = [(one["start"], _clean(one["title"])) for one in found] or [(-1, whole)]
         for (start, heading), (end, _) in zip(places, [*places[1:], (len(text), "")], strict=True):
             below = _line_end(text, start)
             inside = [item for item in items if start <= item.start < end]
             if inside and material.analyzer.terms(heading):
                 item = next((item for item in inside if item.start >= below), inside[0])
                 yield heading, name, _below(item, below)
+
+
+def _name_of_file(source: str) -> str | None:
+    """Return the bare name that a file without a title is given as its title; None for other sources."""
+    path = PurePosixPath(source)
+    return path.stem if path.suffix else None
 
 
 def _line_end(text: str, start: int) -> int:

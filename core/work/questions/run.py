@@ -23,6 +23,7 @@ from core.work.questions.writing import DRAFT, KNOWN, TWIN, Writing, of_each_kin
 SET = "set"  # Folder of the result within the work's folder
 _SPARE = 2  # Queries drawn by rule for each requested one, because near copies are dropped
 _TWIN = "-twin"
+_EXAMPLES = 3  # Questions shown once they are made
 
 
 def run_job(job: QuestionsJob, *, site: Site) -> Result:
@@ -72,7 +73,7 @@ def made(job: QuestionsJob, session: Session) -> str:
         "overlap": mean_overlap(kept, job.material.analyzer),
         "twins": twins,
     }
-    session.tracker.tell(facts=facts)
+    session.tracker.tell(facts={**facts, "examples": [draft.text for draft in kept[:_EXAMPLES]]})
     session.log.write("made", **facts)
     return str(folder.absolute())
 

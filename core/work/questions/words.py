@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from core.number_format import count, score
+from core.number_format import count, score, shorten
 from core.tables import schema
 from core.work.paid import closing, fact, listed, now, press
 
@@ -85,6 +85,8 @@ def ended(status: Status) -> str:
         return closing(status, "", ())
     thrown = status.facts.get("thrown_out")
     remarks = []
+    if isinstance(some := status.facts.get("examples"), list) and some:
+        remarks.append(f"Such as: {'; '.join(f'“{shorten(str(one))}”' for one in some)}.")
     if isinstance(thrown, Mapping) and thrown:
         counted = ", ".join(f"{reason} {number}" for reason, number in thrown.items())
         remarks.append(f"Thrown out: {counted}.")

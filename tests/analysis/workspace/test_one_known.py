@@ -8,15 +8,21 @@ import pytest
 from typer.testing import CliRunner
 
 from core.analysis.workspace.choices import choices, telling
-from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.clusters import made_up, one_known
 from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.view import View
 from core.cli.app import app
+from core.records import Batch
 from core.store import Snapshot, Store
+from core.tables import frame
 from core.views.curves.page import BESIDE, curve_table
-from core.views.words.facts import ONE_KNOWN, warnings
+from core.views.words.advice import advice
+from core.views.words.facts import MADE_UP, ONE_PLACE, warnings
+from core.views.words.judging import ASK_REAL, KNOWN_PLACES, provenance
+from core.views.words.verdict import SO_FAR, doubt, verdict
 from core.work.questions.folder import QUERIES, QUOTES
+from tests.stores import Lab, add
 from tests.views.made import BOOK, DEMO
 from tests.work.questions import texts
 
@@ -35,6 +41,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, Scope]:
     (at / "runs.toml").write_text(
         f'name = "runs"\ncollection.path = "{folder}"\nqueries = "{at / "set" / QUERIES}"\n'
         f'golden_set = "{at / "set" / QUOTES}"\nlatency.repeats = 0\n[[stack]]\nmode = "sparse"\n'
+        '[[stack]]\nmode = "sparse"\nbm25 = {k1 = 0.9}\n'
     )
     do("run", at / "runs.toml", "--yes")
     snapshot = Store.open(at / "store").read()
@@ -52,11 +59,29 @@ def test_only_what_one_place_can_tell_is_offered_and_drawn(asked: tuple[Snapshot
     assert "N-Recall4+" not in drawn["measure"]
 
 
-def test_the_decision_says_that_one_place_is_known(asked: tuple[Snapshot, Scope]):
+def test_the_decision_says_that_the_questions_are_made_up_and_ships_nothing(asked: tuple[Snapshot, Scope]):
     snapshot, scope = asked
     quality = choices(snapshot, scope).quality
     view = View(snapshot, scope, quality=quality, latency=Latency(), book=BOOK)
-    assert ONE_KNOWN in warnings(view.table, view.decision, view)
+    assert {ONE_PLACE, MADE_UP} <= {*warnings(view.table, view.decision, view)}
+    assert (verdict(view), doubt(view)) == (SO_FAR, ASK_REAL)
+    assert advice(view).startswith("Made-up questions: check with real ones")
+    said = provenance(snapshot, scope)
+    assert said.endswith(f"5 queries; {KNOWN_PLACES}."), "nobody graded them"
+
+
+@pytest.mark.parametrize(("tags", "made"), [((), False), (("words in quote=50%", "type=heading"), True)])
+def test_real_questions_with_one_known_place_are_not_called_made_up(
+    tmp_path: Path, tags: tuple[str, ...], made: bool
+):
+    path = tmp_path / "store"
+    Lab().judge({}).ask({"q": "a question"}, tags).write(path)
+    place = {"golden_set_id": "gold", "query_id": "q", "source": "a", "start_char": 0, "end_char": 3}
+    spans = frame("spans", [{**place, "grade": 5}])
+    add(path, Batch(frames={"spans": spans}), "test")
+    snapshot = Store.open(path).read()
+    assert one_known(snapshot, "gold")
+    assert made_up(snapshot, Scope("lab", "gold")) is made
 
 
 def test_where_passages_are_graded_all_is_offered(demo_store: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from core.analysis.scoring.table import score_table
@@ -13,8 +14,11 @@ from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.units import other_units, units
 from core.metrics import Measure
+from core.records import Batch, Collection
 from core.store import Snapshot, Store
+from core.tables import frame
 from tests.store import chunked
+from tests.store.material import rankings, run
 from tests.stores import Lab, add
 from tests.views.made import AT_10, BOOK, LAB
 
@@ -81,6 +85,34 @@ def test_the_chunks_of_a_chunking_are_passages_of_what_is_searched_whole(tmp_pat
     names = dict(runs_in(snapshot, Scope("corpus")).select("run_id", "name").iter_rows())
     assert names["w"].endswith(" · whole documents")
     assert "documents" not in names["h"] + names["p"]
+
+
+@pytest.mark.parametrize(
+    ("cut", "whole"),
+    [
+        ({"d1#1": "d1", "d2#1": "d2"}, "passages"),
+        ({"d1#1": "d1", "d1#2": "d1"}, "documents"),
+        ({"d1#1": "d1", "d2#1": "d2", "d2#2": "d2"}, "documents"),
+    ],
+)
+def test_where_each_document_is_one_passage_both_are_the_same(
+    tmp_path: Path, cut: Mapping[str, str], whole: str
+) -> None:
+    rows = [{"collection_id": "corpus@s", "passage_id": name, "source": of} for name, of in cut.items()]
+    documents = [{"collection_id": "corpus", "passage_id": name, "text": "text"} for name in ("d1", "d2")]
+    batch = Batch(
+        collections=(chunked.WHOLE, Collection(collection_id="corpus@s", name="Cut", part_of="corpus")),
+        runs=(run("a", chunking="s"), run("w")),
+        frames={
+            "passages": frame("passages", [*documents, *({**row, "text": "text"} for row in rows)]),
+            "chunks": frame("chunks", [{**row, "start_char": 0, "end_char": 3} for row in rows]),
+            "rankings": pl.concat([rankings("a", {"q1": ["d1#1"]}), rankings("w", {"q1": ["d1"]})]),
+        },
+    )
+    add(tmp_path / "store", batch, "seed")
+    snapshot = Store.open(tmp_path / "store").read()
+    assert units(snapshot, "corpus") == {"a": "passages", "w": whole}
+    assert bool(other_units(snapshot, snapshot.runs("corpus"))[1]) == (whole == "documents")
 
 
 def test_what_finds_documents_is_set_apart_and_shown_together_where_that_is_asked(tmp_path: Path) -> None:

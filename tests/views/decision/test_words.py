@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -14,6 +16,7 @@ from core.views.decision.words import (
     note,
     numbers,
     sure_words,
+    title,
     why,
 )
 from core.views.words.advice import NOTHING
@@ -132,6 +135,30 @@ def test_a_tie_says_within_what_it_is_one_and_how_it_was_broken():
     said = "One of 2 surely within 0.01 of the highest estimate; chosen by lower cost."
     assert why(view) == said
     assert firmness(TWO, view.decision, view.sure) == ("100.0 %", "chance to be within 0.01 of the best")
+
+
+@pytest.mark.parametrize(
+    ("columns", "limits", "said"),
+    [
+        ({}, {}, ": both stacks score 0.800; take the cheapest, shallow"),
+        ({"cost": [2.0, 2.0]}, {}, ": both stacks score 0.800; take the cheapest, shallow"),
+        ({"cost": [None, 2.0]}, {}, ": both stacks score 0.800; take the fastest, shallow"),
+        ({"cost": [2.0, None]}, {}, ": both stacks score 0.800; take deep"),
+        ({}, {"sla_ms": 310.0}, " within 310 ms (p50): both stacks score 0.800; take the cheapest, shallow"),
+    ],
+)
+def test_where_all_score_alike_no_difference_is_seen_and_the_lightest_is_taken(
+    columns: dict[str, Any], limits: dict[str, float], said: str
+):
+    alike = TWO.with_columns(quality=pl.lit(0.8), **{name: pl.Series(of) for name, of in columns.items()})
+    sample = of_queries(alike, np.full((2, 20), 0.8))
+    view = asking(alike, Constraints(delta=0.01, jitter_ms=1.0, **limits), sample=sample)
+    found = answer(view)
+    assert found.sentence.startswith(f"No difference seen{said}: RA-nWG@10 0.800")
+    assert title(view) == f"No difference seen{said.replace(' within 310 ms (p50)', '')}"
+    assert why(view) == "All score alike on each of 20 queries; only other queries could tell."
+    alone = asking(TWO, Constraints(sla_ms=295.0, delta=0.01), sample=sample)
+    assert title(alone) == "Ship shallow", "one that is left by itself is no choice among equals"
 
 
 def test_what_is_not_surely_as_good_never_ties_but_is_offered_with_its_price():

@@ -23,6 +23,9 @@ from core.golden.by_hand import Sampling
 from core.store import Snapshot, Store
 from core.views.golden import adding, judging
 from core.views.golden.adding import write_added
+from core.views.words.facts import MADE_UP
+from core.views.words.judging import ASK_REAL, KNOWN_PLACES, provenance
+from core.views.words.verdict import SO_FAR
 from core.work.questions.folder import QUERIES, QUOTES
 from tests.stores import Lab
 from tests.work.questions import texts
@@ -182,6 +185,11 @@ def test_a_workspace_of_made_questions_keeps_its_queries(asked: Path):
     assert choices(snapshot, Scope(collection, golden.golden_set_id)).measures[0] == "RR"
     told = json.loads(command(asked, "decide", "--collection", collection, "--format", "json"))
     assert told["golden_set"] == golden.golden_set_id
+    assert (told["verdict"], told["doubt"]) == (SO_FAR, ASK_REAL), "some grades make no question real"
+    assert MADE_UP in told["warnings"]
+    assert golden.judge == "Anne", "a set of known places is no judge"
+    of = provenance(snapshot, Scope(collection, golden.golden_set_id))
+    assert of.endswith(f"; {KNOWN_PLACES}, some graded by Anne.")
 
 
 @pytest.mark.slow

@@ -63,6 +63,20 @@ def test_texts_without_headings_are_refused_with_what_to_do(tmp_path: Path):
     assert (plan(job).count, plan(job).wanted) == (1, 64)
 
 
+def test_the_name_of_a_file_is_no_heading(tmp_path: Path):
+    folder = tmp_path / "shop"
+    (folder / "bikes").mkdir(parents=True)
+    said = "A full check of a bike costs 59 euros and takes two days in March and April."
+    (folder / "bikes" / "spring_service.txt").write_text(said)
+    spec = QuestionsSpec.model_validate({"collection": str(folder)})
+    with pytest.raises(InputError, match=r"no headings or titles\. File names ask nothing\. .*known-item"):
+        read_job(spec, {"list": built.book()})
+    (folder / "pads.md").write_text("# Brake pads\n\nPads wear down after two thousand kilometres in rain.\n")
+    job, _ = read_job(spec, {"list": built.book()})
+    assert [draft.text for draft in headings(job.material, "seed")] == ["Brake pads"]
+    assert plan(job).count == 1
+
+
 def test_the_plan_counts_no_more_than_there_are(tmp_path: Path):
     spec = QuestionsSpec.model_validate({"collection": str(texts.folder_of(tmp_path))})
     job, _ = read_job(spec, {"list": built.book()})
