@@ -37,9 +37,10 @@ from core.views.words.advice import advice, first_step, found_again, objection, 
 from core.views.words.bills import one_machine, rented_words
 from core.views.words.choice import decided_by, kind_of_search, meaning
 from core.views.words.facts import if_judged, record, soundness
-from core.views.words.judging import check_first, pass_mark
+from core.views.words.judging import check_first
 from core.views.words.late import slow
 from core.views.words.lead import nearest_rival
+from core.views.words.trade import pass_mark
 from core.views.words.users import hurts
 
 FORMAT = "clq-explorer/decision-record"
@@ -114,7 +115,7 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
         "doubt": standing.doubt(view) or None,
         "no_clear_winner": view.once(first_step).rather is not None,
         "check_grades": check_first(view) or None,
-        "pass_mark": pass_mark(view.quality.k) if check_first(view) else None,
+        "pass_mark": pass_mark(view) if check_first(view) else None,
         "advice": advice(view) or None,
         "objection": objection(view) or None,
         "stay_or_switch": moving.told(view),

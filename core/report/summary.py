@@ -343,7 +343,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "frontier": any(stack["status"] == "frontier" for stack in data["stacks"]),
     }
     means = {
-        "stack": "one way to search: its parts and their settings",
+        "stack": "one way to search: its parts, and the settings that set it apart",
         **explained(_named(data, view)),
         **_measure(view.quality),
         "n": "how many queries the figure is a mean of",

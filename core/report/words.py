@@ -108,7 +108,10 @@ def _each(data: Data, called: Sequence[str] | None) -> dict[str, Any]:
     """
     each = [(called[1], "_second"), (called[0], "")] if called else [("", "")]
     shared = [one for one in data["soundness"] if all(one in data[f"soundness{end}"] for _, end in each)]
-    # the lead of one over the other stands above
+    # the lead of one over the other stands above, with its interval
+    level = (
+        [{"good": False, "finding": "Neither of the two is surely better than the other."}] if called else []
+    )
     pair = [f"nearest rival, {data['trade'][side]['stack']};" for side in ("chosen", "other") if called]
     own = [
         {**one, "finding": f"{text.capital(words)}: {one['finding'][:1].lower()}{one['finding'][1:]}"}
@@ -121,7 +124,7 @@ def _each(data: Data, called: Sequence[str] | None) -> dict[str, Any]:
     held = {name: [end for _, end in each if data[f"{name}{end}"]] for name in ("limiting", "stack", "ship")}
     return {
         "limits": [f"What limits {it[end]}. {data[f'limiting{end}']}" for end in held["limiting"]],
-        "sound": [*shared, *own],
+        "sound": [*level, *shared, *own],
         "made_of": [(f"What {it[end]} is made of", data[f"stack{end}"]) for end in held["stack"]],
         "ships": [(f"{text.capital(words)}. " * bool(words), data[f"ship{end}"])
                   for words, end in each if end in held["ship"]],

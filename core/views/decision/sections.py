@@ -37,7 +37,7 @@ from core.views.words import choice as choice_of
 from core.views.words.advice import JUDGE, first_step, found_again, objection, roles, second_row
 from core.views.words.bills import rented_words
 from core.views.words.facts import caveats
-from core.views.words.judging import check_first, pass_mark, provenance
+from core.views.words.judging import check_first, provenance
 from core.views.words.moving import RUNS_TODAY, few_grades, few_words, line, needs_words
 from core.views.words.near import (
     HEADING,
@@ -50,7 +50,7 @@ from core.views.words.near import (
     promising_rows,
 )
 from core.views.words.stacks import stack_columns
-from core.views.words.trade import PAIR, difference, side_by_side, trade
+from core.views.words.trade import PAIR, difference, pass_mark, side_by_side, trade
 from core.views.words.users import hurts
 from core.views.words.verdict import BAR
 
@@ -208,7 +208,7 @@ def choice(view: View) -> Blocks:
         notes.append(said)
     sentences = [words.sure_words(view), *doubts.values()]
     sentences += [*lead, choice_of.decided_by(view.decision), "" if view.sure.ahead else found_again(view)]
-    sentences += [f"{check}. {pass_mark(view.quality.k)}"] if (check := check_first(view)) else []
+    sentences += [f"{check}. {pass_mark(view)}"] if (check := check_first(view)) else []
     sentences += [view.decision.note, noise_said(view), BAR if view.sure.pgs is not None else ""]
     sentences = list(filter(None, sentences))
 

@@ -86,15 +86,6 @@ def most_passages(k: int) -> int:
     return 2 * QUESTIONS * k
 
 
-def pass_mark(k: int) -> str:
-    """Say how much checking the grades takes, and when they fail; not failing proves little."""
-    return (
-        f"For two stacks that is at most {most_passages(k):,} passages. "
-        "The grades fail if the other is then better, by the pair's 95 % interval; "
-        "of several, if one surely is."
-    )
-
-
 @cached(entries=64)  # reading the manifests would be a third of a move of a limit
 def _check(snapshot: Snapshot, collection_id: str, golden_set_id: str) -> str:
     return CHECK if unchecked(snapshot.golden_sets(collection_id), golden_set_id) else ""

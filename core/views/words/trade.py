@@ -8,14 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.analysis.workspace.view import View
+from core.arrays import Floats
 from core.decide.selection import Alternative, Assessment
 from core.decide.ties import CHEAPER, ROUNDING
+from core.golden.by_hand import QUESTIONS
 from core.stats.intervals import CLUSTERS
-from core.stats.significance import queries_needed
+from core.stats.significance import detectable, queries_needed
 from core.tables import Row
 from core.views import columns as cols
 from core.views import text
 from core.views.blocks import Table
+from core.views.words.judging import most_passages
 
 _RATIO = 10.0
 """Ratio from which a share of the time is written as ``1/57``; a smaller one is in percent."""
@@ -121,16 +124,41 @@ def trade(view: View) -> Trade | None:
 
 def _settled_by(view: View, rows: Sequence[int], delta: float) -> int | None:
     """Return how many queries show a difference of delta between two stacks, if more than today's."""
+    gaps = _gaps(view, rows)
+    if gaps is None or not delta:
+        return None
+    needed = float(queries_needed(gaps.std(ddof=1), delta))
+    return int(needed) if needed > len(gaps) else None
+
+
+def _gaps(view: View, rows: Sequence[int]) -> Floats | None:
+    """Return the differences of two stacks per query [n]; None where queries are few, or come in groups."""
     paired = view.paired
-    if paired is None or paired.clusters is not None or not delta:
+    if paired is None or paired.clusters is not None:
         return None
     own, its = paired.places(view.table["run_id"])[rows].tolist()
     if min(own, its) < 0:
         return None
     gaps = paired.values[own] - paired.values[its]
     gaps = gaps[~np.isnan(gaps)]
-    needed = float(queries_needed(gaps.std(ddof=1), delta)) if len(gaps) >= CLUSTERS else np.nan
-    return int(needed) if needed > len(gaps) else None
+    return gaps if len(gaps) >= CLUSTERS else None
+
+
+def pass_mark(view: View) -> str:
+    """Say how much checking the grades takes, what it can show, and when they fail.
+
+    Not failing proves little: the check shows only large differences of the two leading stacks.
+    """
+    chosen, traded = view.decision.chosen, view.once(trade)
+    rival = view.decision.runner_up if traded is None else view.sure.alternatives[0].row
+    gaps = None if chosen is None or rival is None else _gaps(view, [chosen, rival])
+    least = None if gaps is None else float(detectable(gaps.std(ddof=1), QUESTIONS))
+    shows = f"; they show a difference from about {least:.2g} on (80 % power)" if least else ""
+    return (
+        f"For two stacks that is at most {most_passages(view.quality.k):,} passages{shows}. "
+        "The grades fail if the other is then better, by the pair's 95 % interval; "
+        "of several, if one surely is."
+    )
 
 
 def difference(other: Alternative) -> str:
