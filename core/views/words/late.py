@@ -10,7 +10,7 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.workspace.figures.latencies import latencies
-from core.analysis.workspace.stacks import runs_in, stack_table
+from core.analysis.workspace.stacks import stack_table
 from core.analysis.workspace.view import View
 from core.views import text
 
@@ -23,8 +23,9 @@ def slow(view: View, run_id: str) -> dict[str, Any] | None:
     """
     if view.latency.percentile != "p50":
         return None
-    runs = runs_in(view.snapshot, view.scope).filter(pl.col("run_id") == run_id)
-    row = latencies(view.snapshot, runs, replace(view.latency, percentile="p95")).row(0, named=True)
+    row = latencies(
+        view.snapshot, view.table.filter(run_id=run_id), replace(view.latency, percentile="p95")
+    ).row(0, named=True)
     return {key.removeprefix("latency_"): row[key] for key in row if key not in ("run_id", "latency_basis")}
 
 
