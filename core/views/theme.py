@@ -123,12 +123,18 @@ def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) 
         "uirevision": "keep",
         "dragmode": "zoom",
         "xaxis": {"title": {"text": lines(x, _TITLE)}, "automargin": True, "zeroline": False},
-        "yaxis": {"title": _upward(lines(y, _TITLE)), "automargin": True, "zeroline": False},
+        "yaxis": {"title": _upward(y), "automargin": True, "zeroline": False},
     }
 
 
-def _upward(title: str) -> Spec:
-    """Return the title of an axis beside its ticks, which a second line would overlap."""
+def _upward(words: str) -> Spec:
+    """Return the title of an axis beside its ticks, which a second line would overlap.
+
+    Where two lines do not hold it, what explains the measure is left to the tile.
+    """
+    title = lines(words, _TITLE)
+    if title.count("<br>") > 1:
+        title = lines(words.partition(": ")[0], _TITLE)
     return {"text": title, "standoff": 22} if "<br>" in title else {"text": title}
 
 

@@ -42,8 +42,12 @@ def test_a_chart_saves_itself_under_its_name(name: str):
 
 
 def test_a_long_title_of_an_axis_is_broken_and_stands_off_the_ticks() -> None:
-    short, long = (theme.layout(x=words, y=words) for words in ("ms", "K = 20: " + "words " * 12))
+    titles = ("ms", "K = 20: " + "words " * 8, "K = 20: " + "words " * 12)
+    short, long, longer = (theme.layout(x=words, y=words) for words in titles)
     assert (short["yaxis"]["title"], short["xaxis"]["title"]) == ({"text": "ms"}, {"text": "ms"})
     up, along = (long[axis]["title"]["text"].split("<br>") for axis in ("yaxis", "xaxis"))
-    assert (len(up), len(along), long["yaxis"]["title"]["standoff"]) == (3, 3, 22)
+    assert (len(up), len(along), long["yaxis"]["title"]["standoff"]) == (2, 2, 22)
     assert up[0].startswith("K\u00a0=\u00a020: ")
+    # a third line would lie over the ticks: the explanation is left out
+    assert longer["yaxis"]["title"] == {"text": "K\u00a0=\u00a020"}
+    assert longer["xaxis"]["title"]["text"].count("<br>") == 2
