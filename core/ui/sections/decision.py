@@ -30,14 +30,14 @@ from core.views.decision.sections import (
 from core.views.decision.tiles import Tile
 from core.views.text import count, plain
 from core.views.words.advice import second_row
-from core.views.words.bills import rented_words
+from core.views.words.bills import rented_words, same_bill
 from core.views.words.near import broken, kind, way_in
 from core.views.words.trade import side_by_side, trade
 from core.work.incumbent import mark, unmark
 
 NEAR_SHOWN = 1
 ALTERNATIVES_SHOWN = 1
-OFFER = "cheaper or faster"
+OFFER, FASTER = "cheaper or faster", "faster"
 LACKING_SHOWN = 5
 
 
@@ -91,7 +91,9 @@ def alternatives(*, view: View) -> None:
             st.button("Follow the rule", key="untake", on_click=take, args=("",))
         for row in alternative_rows(view, ALTERNATIVES_SHOWN).iter_rows(named=True):
             said = f"{text.shorten(row['stack'], words.SHORT)}: {row['in_words']}"
-            offer = f":gray-badge[{OFFER}] {plain(said)}"
+            first = view.sure.alternatives[0]
+            saves = FASTER if first.told_apart and view.once(same_bill, first.row) else OFFER
+            offer = f":gray-badge[{saves}] {plain(said)}"
             if traded is not None:
                 offer = f"**{plain(traded.beside if either else traded.sentence)}**"
             st.markdown(offer, width="content")

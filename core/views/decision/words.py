@@ -186,7 +186,7 @@ def price_words(other: Alternative, asked: View) -> str:
 
 def savings(other: Alternative, asked: View) -> str:
     """State an alternative's savings: ``saves $0.002 / 1M and 8.9 ms``; noise and no money are left out."""
-    same, dollars = same_bill(asked, other.row), text.dollars_of(asked.table)
+    same, dollars = asked.once(same_bill, other.row), text.dollars_of(asked.table)
     amounts = [] if same else [(other.saves_usd, dollars)]
     amounts += [(other.saves_ms, text.ms)] if other.told_apart else []
     saved = [written(amount) for amount, written in amounts if amount is not None and amount > 0]
