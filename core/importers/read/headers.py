@@ -12,6 +12,12 @@ MOST_ROWS = 12
 """Rows in which a header is searched."""
 _NUMBER = re.compile(r"[-+$€£]?\s*\d[\d.,\s]*(?:[eE][+-]?\d+)?\s*%?")
 _NARROW = 3  # Columns from which on a row with a single cell is a title
+_UNIT = re.compile(
+    r"[\[(]?\s*((?:%|percent|[mµ]?s|sec|seconds|milliseconds|[$€£]|usd|eur|dollars?)"
+    r"(?:\s*(?:/|per)\s*[\w,. ]+)?)\s*[\])]?",
+    re.IGNORECASE,
+)
+_NO_UNIT = frozenset({"", "-", "–", "[-]", "(-)", "[]", "unit", "units"})
 
 
 def headed(records: Sequence[Sequence[str | None]]) -> tuple[list[str], int] | None:
@@ -31,6 +37,10 @@ def headed(records: Sequence[Sequence[str | None]]) -> tuple[list[str], int] | N
     below = rows[above:]
     if width < _NARROW or len(below) < 2:
         return None
+    if units := _units(below):
+        named = [name if not unit or unit in name else f"{name} ({unit})"
+                 for name, unit in zip(below[0], units, strict=True)]  # fmt: skip
+        return named, above + 2
     if all(below[0][1:]) and len(set(below[0])) == width and not _named_below(below):
         return (below[0], above + 1) if above and not _numeric(below[0]) else None
     names, taken = _levels(below)
@@ -42,6 +52,18 @@ def _prose(records: Sequence[Sequence[str | None]]) -> int:
     blank = [[(cell or "")[:1] == " " for cell in record[1:] if (cell or "").strip()] for record in records]
     first = next((at for at, cells in enumerate(blank) if cells and not all(cells)), len(blank))
     return 0 if any(any(cells) for cells in blank[first:]) else first
+
+
+def _units(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the units of the columns, "" for none, if the second row holds nothing else; otherwise []."""
+    upper, lower = rows[0], rows[1]
+    found = [_UNIT.fullmatch(cell) for cell in lower]
+    written = all(unit or cell.lower() in _NO_UNIT for unit, cell in zip(found, lower, strict=True))
+    if not (written and any(found) and all(upper[1:]) and len(set(upper)) == len(upper)):
+        return []
+    if len(rows) < _NARROW or not _numeric(rows[2]):
+        return []
+    return [unit[1].strip() if unit else "" for unit in found]
 
 
 def _named_below(rows: Sequence[Sequence[str]]) -> bool:

@@ -18,6 +18,9 @@ STACKS = {
     "merged": ",Quality,Speed\nsystem,nDCG@10,p50 (ms)\nBM25,0.4,12\nDense,0.5,48\n",
     "merged names": "system,Quality,Speed\n,nDCG@10,p50 (ms)\nBM25,0.4,12\nDense,0.5,48\n",
     "levels": ",nDCG@10,latency_ms\n,mean,p50\nsystem,,\nBM25,0.4,12\nDense,0.5,48\n",
+    "units below": "system,nDCG@10,p50\n,%,ms\nBM25,40%,12\nDense,50%,48\n",
+    "units in brackets": "system,nDCG@10,p50\n[-],[-],[s]\nBM25,0.4,0.012\nDense,0.5,0.048\n",
+    "units named": "Ours\nsystem,nDCG@10,p50 (ms)\nunit,–,ms\nBM25,0.4,12\nDense,0.5,48\n",
     "measures as rows": "metric,BM25,Dense\nnDCG@10,0.4,0.5\np50 (ms),12,48\n",
 }
 PAIRS = {
@@ -46,6 +49,13 @@ def test_a_pivot_of_two_levels_is_a_row_for_each_stack_and_query(text):
     }
     assert found == {("A", "q1", 0.1), ("A", "q2", 0.3), ("B", "q1", 0.2), ("B", "q2", 0.4)}
     assert sorted(rows(made, "timings")["ms"]) == [3, 4, 5, 6]
+
+
+def test_a_mistake_below_units_is_told_with_its_line_and_unit():
+    text = "system,nDCG@10,p50,cost\n,,ms,$/1k queries\nBM25,0.4,12,0.01\nDense,0.5,48,much\n"
+    problem = str(refusal(up("x.csv", text)))
+    assert "x.csv:4" in problem
+    assert "cost ($/1k queries)" in problem
 
 
 def test_a_mistake_below_a_title_is_told_with_its_line():
