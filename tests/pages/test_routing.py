@@ -109,6 +109,8 @@ def test_queries_may_be_sent_to_a_rewrite(open_page: OpenPage, tmp_path: Path):
     app = open_page(store, "what_if/routing", k="3", fam="BM25, K = 10 · noise 4, rewritten or not")
     assert_sound(app)
     assert app.multiselect(key="ks").value == ["as typed", "rules"]
+    app.session_state["aside_How it routes"] = True  # opened
+    app.run()
     assert any("margin" in each for each in app.selectbox(key="sig").options)
     ways = rows(app)
     assert ways["way"].to_list()[:2] == ["always as typed", "always rules"]

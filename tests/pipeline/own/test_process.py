@@ -249,8 +249,8 @@ def test_a_worker_ends_with_whoever_began_it(tmp_path: Path):
     script = """
 import pathlib, sys
 from core.pipeline.own.config import OwnStack
-from core.pipeline.own.process import Worker
-one = Worker(OwnStack(name="x", call="pipe:faulty", path=pathlib.Path(sys.argv[1]), timeout_s=50))
+from core.pipeline.own.process import OwnWorker
+one = OwnWorker(OwnStack(name="x", call="pipe:faulty", path=pathlib.Path(sys.argv[1]), timeout_s=50))
 one.ready()
 print(one._process.pid, flush=True)
 one.ask("hang", 1, {})
